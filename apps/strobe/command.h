@@ -1,0 +1,30 @@
+// A subcommand: one file, one class. Its flags are declared once; parsing and --help come from that.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "strobe/base/result.h"
+
+namespace strobe::app {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual const char* name() const = 0;
+  virtual const char* summary() const = 0;  // one line, under 60 characters
+  virtual const char* group() const = 0;    // of the help: "Run", "Record", "Ask", "Move", "Look", "Machine"
+  virtual const char* example() const = 0;  // shown at the end of --help
+  virtual void declare(CLI::App& app) = 0;
+  // Exit code 0 or 1 (ran, but a check failed); an Error brings its own.
+  virtual Result<int> run() = 0;
+};
+
+std::unique_ptr<Command> make_run_command();
+std::unique_ptr<Command> make_layers_command();
+std::unique_ptr<Command> make_report_command();
+std::unique_ptr<Command> make_info_command();
+std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_recover_command();
+
+}  // namespace strobe::app

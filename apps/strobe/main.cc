@@ -1,0 +1,71 @@
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/version.h"
+#include "command.h"
+
+namespace strobe::app {
+namespace {
+
+// Groups appear in the help in the order in which their first command stands here.
+std::vector<std::unique_ptr<Command>> all_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_run_command());
+  commands.push_back(make_layers_command());
+  commands.push_back(make_report_command());
+  commands.push_back(make_recover_command());
+  commands.push_back(make_info_command());
+  commands.push_back(make_doctor_command());
+  return commands;
+}
+
+int report_error(const Error& error) {
+  std::fprintf(stderr, "strobe: %s\n", error.to_string().c_str());
+  return error.exit_code();
+}
+
+int main_checked(int argc, char** argv) {
+  CLI::App app{"Strobe runs, records, explains and predicts the performance of DNN vision pipelines.", "strobe"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("strobe ") + version() + " (" + git_revision() + ")");
+  app.failure_message([](const CLI::App*, const CLI::Error& error) { return std::string("strobe: ") + error.what() + "\n"; });
+
+  const auto commands = all_commands();
+  std::vector<CLI::App*> parsers;
+  for (const auto& command : commands) {
+    CLI::App* sub = app.add_subcommand(command->name(), command->summary())->group(command->group());
+    sub->footer(std::string("Example:\n  ") + command->example());
+    command->declare(*sub);
+    parsers.push_back(sub);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (!parsers[i]->parsed()) continue;
+    auto code = commands[i]->run();
+    return code ? *code : report_error(code.error());
+  }
+  return 2;
+}
+
+}  // namespace
+}  // namespace strobe::app
+
+int main(int argc, char** argv) {
+  // A reader that closed the pipe is no error of ours.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const int code = strobe::app::main_checked(argc, argv);
+    std::fflush(stdout);
+    return code;
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "strobe: internal fault: %s\n", fault.what());
+    return 3;
+  }
+}

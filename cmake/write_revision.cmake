@@ -1,0 +1,12 @@
+execute_process(COMMAND git -C ${SOURCE_DIR} describe --always --dirty --abbrev=12
+                OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(failed)
+  set(revision "unknown")
+endif()
+set(text "#define STROBE_VERSION \"${VERSION}\"\n#define STROBE_GIT_REVISION \"${revision}\"\n#define STROBE_BUILD_TYPE \"${BUILD_TYPE}\"\n#define STROBE_COMPILER \"${COMPILER}\"\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+  file(WRITE ${OUT} "${text}")
+endif()

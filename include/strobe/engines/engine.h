@@ -1,0 +1,113 @@
+// The engine interface: what a plugin implements so that pipelines can run networks on it. A plugin is a shared object
+// libstrobe_engine_NAME.so; no type of its framework crosses this header. All tensors here are float32, row-major NCHW
+// in host memory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "strobe/base/result.h"
+#include "strobe/models/graph.h"
+
+namespace strobe::engines {
+
+// Raised with every change of this header; a plugin built against another value is refused by the loader.
+inline constexpr int kEngineAbi = 1;
+
+enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
+enum class Hint : uint8_t { kLatency, kThroughput };
+std::string_view to_string(Precision precision);  // "f32", "bf16", "f16", "i8"
+std::string_view to_string(Hint hint);
+
+struct TensorInfo {
+  std::string name;
+  std::vector<int64_t> shape;  // with the batch first
+  int64_t elements() const {
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    return count;
+  }
+};
+
+struct LoadOptions {
+  std::string variant;  // how the engine runs it, where it has a choice: torch has "eager" (default) and "script"
+  int64_t batch = 1;
+  int sessions = 1;             // how many sessions will run at the same time, each in its own thread
+  int threads_per_session = 0;  // 0: the allowed cores divided by the sessions, at least 1
+  Precision precision = Precision::kF32;
+  Hint hint = Hint::kLatency;
+  bool profile_layers = false;  // Session::kernel_times will be asked for; may make runs slower
+};
+
+// What was given to load: a graph, or a file in a format that the engine reads itself (.onnx, .xml, .pt).
+using ModelSource = std::variant<std::shared_ptr<const models::Graph>, std::filesystem::path>;
+
+// One kernel as the engine executes it, and which source layers ended up in it. An engine that cannot say leaves
+// `layers` empty. Layer names are the Graph's (or the file's) own.
+struct Kernel {
+  std::string name;
+  std::string type;                 // "Convolution", "Reorder", ...
+  std::string implementation;       // e.g. "brgconv_avx512_f32"; empty where the engine does not tell
+  std::vector<std::string> layers;
+};
+struct KernelTime {
+  size_t kernel = 0;        // index into Network::kernels()
+  int64_t duration_ns = 0;  // wall time
+};
+
+// One stream of inferences: used by one thread at a time, which must be the thread that created it or has taken it over
+// for good (frameworks bind thread pools to threads).
+class Session {
+ public:
+  virtual ~Session() = default;
+  // Runs one batch. inputs[i] has inputs()[i].elements() floats, outputs[i] likewise; buffers stay the caller's and
+  // must live until the return. Errors: kEngine.
+  virtual Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) = 0;
+  // Times of the last run by kernel, in execution order. Empty unless loaded with profile_layers.
+  virtual Result<std::vector<KernelTime>> kernel_times() { return std::vector<KernelTime>{}; }
+};
+
+// A loaded network. Thread-safe.
+class Network {
+ public:
+  virtual ~Network() = default;
+  virtual const std::vector<TensorInfo>& inputs() const = 0;
+  virtual const std::vector<TensorInfo>& outputs() const = 0;
+  virtual Result<std::unique_ptr<Session>> create_session() = 0;
+  // The executed kernels; known after load, or for engines that decide at the first run after it.
+  virtual Result<std::vector<Kernel>> kernels() = 0;
+  // Facts for the trace: threads used, precision chosen, streams, ... as key, value.
+  virtual std::vector<std::pair<std::string, std::string>> facts() const { return {}; }
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string name() const = 0;
+  virtual std::string version() const = 0;                 // of the framework
+  virtual std::vector<std::string> variants() const = 0;   // the first one is the default
+  virtual std::vector<Precision> precisions() const = 0;   // those that this CPU runs
+  virtual std::vector<std::string> file_formats() const = 0;  // extensions with the dot: ".onnx"
+  // Errors: kUnsupported (a layer, precision or format that the engine lacks: says which and what it has), kBadData (a
+  // file that is not what it says), kNotFound, kEngine.
+  virtual Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) = 0;
+};
+
+}  // namespace strobe::engines
+
+// Every plugin exports these two, by STROBE_DEFINE_ENGINE(EngineClass).
+extern "C" {
+using strobe_engine_abi_fn = int (*)();
+using strobe_engine_create_fn = strobe::engines::Engine* (*)();
+}
+#define STROBE_DEFINE_ENGINE(EngineClass)                                                                            \
+  extern "C" __attribute__((visibility("default"))) int strobe_engine_abi() { return strobe::engines::kEngineAbi; } \
+  extern "C" __attribute__((visibility("default"))) strobe::engines::Engine* strobe_engine_create() {               \
+    return new EngineClass();                                                                                        \
+  }

@@ -1,0 +1,25 @@
+// Files: outputs that appear only when complete, and reads that say what went wrong.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strobe/base/result.h"
+
+namespace strobe {
+
+// The whole file. Errors: kNotFound, kIo (a folder, no permission), each naming the path.
+Result<std::string> read_file(const std::filesystem::path& path);
+
+// Writes under a temporary name beside the target and renames it when complete: a reader never sees half a file, and an
+// old one stays until the new one is whole. Errors: kIo with the path and the system's reason (no space, read-only).
+Result<void> write_file(const std::filesystem::path& path, std::string_view text);
+
+// Makes the folder (and its parents) and proves that it can be written to, so that a typo costs nothing later.
+// Errors: kIo with the path and the reason.
+Result<void> make_writable_folder(const std::filesystem::path& path);
+
+}  // namespace strobe
