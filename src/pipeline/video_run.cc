@@ -1,0 +1,335 @@
+#include "pipeline/video_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "media/draw.h"
+#include "media/preprocess.h"
+#include "pipeline/stage_alone.h"
+#include "strobe/record/annotate.h"
+
+namespace strobe::pipeline {
+
+namespace {
+
+constexpr size_t kSampleFrames = 32;  // kept from the start of the stream for the runs alone
+
+media::InputFormat input_format(const models::InputRule& rule, int width, int height) {
+  media::InputFormat format;
+  format.width = width;
+  format.height = height;
+  format.letterbox = rule.fit == models::InputRule::Fit::kLetterbox;
+  format.bgr = rule.bgr;
+  format.scale = rule.scale;
+  std::copy(std::begin(rule.mean), std::end(rule.mean), format.mean);
+  std::copy(std::begin(rule.deviation), std::end(rule.deviation), format.deviation);
+  return format;
+}
+
+// One run: what is open, and the stages over it. Members are set up before any stage thread starts; each is then used
+// by one stage only.
+class VideoRun {
+ public:
+  VideoRun(engines::Engine& engine, const engines::ModelSource& model, const VideoRunOptions& options)
+      : engine_(engine), model_(model), options_(options) {
+    if (const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&model)) graph_ = graph->get();
+  }
+
+  Result<void> open() {
+    STROBE_ASSIGN(source_, media::open_source(options_.input, options_.source));
+    result_.source = source_->info();
+    STROBE_ASSIGN(network_, engine_.load(model_, options_.load));
+    STROBE_TRY(check_network());
+    if (options_.no_video) return {};
+    STROBE_ASSIGN(writer_, open_writer(options_.video));
+    return {};
+  }
+
+  void run() {
+    RunnerOptions options;
+    options.queue_capacity = options_.queue_capacity;
+    options.batch_size = options_.load.batch;
+    options.max_frames = options_.max_frames;
+    options.drop = options_.drop.value_or(result_.source.live ? DropPolicy::kOldest : DropPolicy::kNever);
+    options.stop = options_.stop;
+    const int64_t total = expected_frames();
+    if (options_.on_progress)
+      options.on_progress = [this, total](int64_t finished) { options_.on_progress(finished, total); };
+    const ReadFrame read = [this]() -> Result<std::optional<media::Frame>> {
+      auto frame = source_->next();
+      if (frame && *frame && samples_.size() < kSampleFrames) samples_.push_back(**frame);
+      return frame;
+    };
+    const auto finish = [this]() -> Result<void> { return writer_ ? writer_->finish() : Result<void>(); };
+    record_facts();
+    result_.run = run_pipeline(
+        "read", read, [this](Batch& batch) { prepare(batch); }, stages(), finish, options);
+    result_.damaged = source_->damaged();
+    result_.reconnected = source_->reconnected();
+    writer_.reset();
+  }
+
+  // The passes after the clock stopped. They explain the run and must not spoil it: their failure is a note.
+  void run_afterwards() {
+    if (stop_requested() || samples_.empty()) return;
+    STROBE_RANGE("afterwards");
+    const auto note = [this](Result<void> done, std::string_view what) {
+      if (!done) result_.notes.push_back(fmt::format("{}: {}", what, done.error().to_string()));
+    };
+    note(keep_outputs(), "raw outputs were not kept");
+    if (options_.alone_seconds > 0) note(run_alone(), "limit_fps is not known");
+    if (options_.profiled_runs > 0) note(profile_layers(), "layers were not profiled");
+  }
+
+  VideoRunResult take_result() { return std::move(result_); }
+
+ private:
+  bool stop_requested() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
+
+  int64_t expected_frames() const {
+    const int64_t of_source = result_.source.frames;
+    if (options_.max_frames == 0) return of_source;
+    return of_source == 0 ? options_.max_frames : std::min(of_source, options_.max_frames);
+  }
+
+  // What a detector on pictures needs: one NCHW input of three channels.
+  Result<void> check_network() {
+    const auto& inputs = network_->inputs();
+    if (inputs.size() != 1 || inputs[0].shape.size() != 4 || inputs[0].shape[1] != 3)
+      return unsupported("the network's input is not one picture (batch x 3 x height x width)");
+    const models::InputRule rule = graph_ ? graph_->input_rule : models::InputRule{};
+    format_ = input_format(rule, static_cast<int>(inputs[0].shape[3]), static_cast<int>(inputs[0].shape[2]));
+    auto decoder =
+        graph_ ? models::YoloDecoder::create(*graph_, options_.detect)
+               : Result<models::YoloDecoder>(unsupported("a model file does not say how its outputs are boxes"));
+    if (decoder) {
+      decoder_ = std::make_unique<models::YoloDecoder>(std::move(*decoder));
+    } else {
+      result_.notes.push_back("no boxes are decoded: " + decoder.error().to_string());
+    }
+    if (graph_ && !graph_->trained)
+      result_.notes.push_back(fmt::format(
+          "{} runs on seeded weights, not trained ones: its boxes are meaningless, so none are drawn or written "
+          "(give --weights)",
+          graph_->name));
+    return {};
+  }
+
+  Result<std::unique_ptr<media::VideoWriter>> open_writer(const std::filesystem::path& path) const {
+    media::WriterOptions options = options_.writer;
+    if (result_.source.fps > 0) options.fps = result_.source.fps;
+    return media::open_video_writer(path, result_.source.width, result_.source.height, options);
+  }
+
+  void prepare(Batch& batch) const {
+    batch.input.assign(static_cast<size_t>(network_->inputs()[0].elements()), 0.0F);
+    batch.outputs.clear();
+    for (const auto& output : network_->outputs())
+      batch.outputs.emplace_back(static_cast<size_t>(output.elements()), 0.0F);
+  }
+
+  std::vector<Stage> stages() {
+    std::vector<Stage> all;
+    all.push_back({.name = "prep", .work = [this](Batch& b, size_t i, int) { return preprocess(b, i); }});
+    all.push_back({.name = "infer",
+                   .workers = options_.load.sessions,
+                   .per_batch = true,
+                   .start = [this](int worker) { return start_session(worker); },
+                   .work = [this](Batch& b, size_t, int worker) { return infer(b, worker); }});
+    all.push_back({.name = "post", .ordered = true, .work = [this](Batch& b, size_t i, int) { return post(b, i); }});
+    if (options_.no_video) return all;
+    all.push_back({.name = "draw", .ordered = true, .work = [this](Batch& b, size_t i, int) { return draw(b, i); }});
+    all.push_back({.name = "write", .ordered = true, .work = [this](Batch& b, size_t i, int) {
+                     return writer_->write(b.frames[i].drawn);
+                   }});
+    return all;
+  }
+
+  Result<void> preprocess(Batch& batch, size_t index) const {
+    const size_t item = batch.input.size() / static_cast<size_t>(options_.load.batch);
+    return media::preprocess(batch.frames[index].frame, format_, batch.input.data() + index * item);
+  }
+
+  Result<void> start_session(int worker) {
+    STROBE_ASSIGN(auto session, network_->create_session());
+    Batch batch;
+    prepare(batch);
+    for (int i = 0; i < options_.warmup; ++i) STROBE_TRY(infer_with(*session, batch));
+    const std::lock_guard lock(sessions_mutex_);
+    sessions_.resize(std::max(sessions_.size(), static_cast<size_t>(options_.load.sessions)));
+    sessions_[static_cast<size_t>(worker)] = std::move(session);
+    return {};
+  }
+
+  Result<void> infer(Batch& batch, int worker) { return infer_with(*sessions_[static_cast<size_t>(worker)], batch); }
+
+  static Result<void> infer_with(engines::Session& session, Batch& batch) {
+    const float* input = batch.input.data();
+    std::vector<float*> outputs;
+    outputs.reserve(batch.outputs.size());
+    for (auto& output : batch.outputs) outputs.push_back(output.data());
+    return session.run(std::span(&input, 1), outputs);
+  }
+
+  // The values of one item of a batch, one pointer an output.
+  std::vector<const float*> item_outputs(const Batch& batch, size_t index) const {
+    std::vector<const float*> pointers;
+    for (const auto& output : batch.outputs)
+      pointers.push_back(output.data() + index * (output.size() / static_cast<size_t>(options_.load.batch)));
+    return pointers;
+  }
+
+  Result<void> post(Batch& batch, size_t index) {
+    FrameWork& item = batch.frames[index];
+    item.detections.clear();
+    if (decoder_) {
+      const media::Placement placed = media::place(item.frame.width, item.frame.height, format_);
+      item.detections = decoder_->decode(item_outputs(batch, index), {placed.x, placed.y, placed.width, placed.height,
+                                                                      item.frame.width, item.frame.height});
+    }
+    if (graph_ && !graph_->trained) item.detections.clear();
+    if (collecting_) result_.detections.push_back({item.frame.index, item.frame.time_s, item.detections});
+    return {};
+  }
+
+  Result<void> draw(Batch& batch, size_t index) {
+    FrameWork& item = batch.frames[index];
+    std::vector<media::Annotation> annotations;
+    for (const models::Detection& box : item.detections)
+      annotations.push_back({box.x, box.y, box.width, box.height,
+                             fmt::format("{} {:.0f}%", label(box.class_id), 100 * box.score),
+                             media::class_colour(box.class_id)});
+    STROBE_ASSIGN(item.drawn, media::draw(item.frame, annotations));
+    return {};
+  }
+
+  std::string label(int class_id) const {
+    if (graph_ && static_cast<size_t>(class_id) < graph_->labels.size())
+      return graph_->labels[static_cast<size_t>(class_id)];
+    return fmt::format("class {}", class_id);
+  }
+
+  void record_facts() const {
+    std::string names = "read";
+    for (const char* stage : {"prep", "infer", "post"}) names += std::string(",") + stage;
+    if (!options_.no_video) names += ",draw,write";
+    record::fact("pipeline.stages", names);
+    record::fact("pipeline.sessions", std::to_string(options_.load.sessions));
+    record::fact("pipeline.threads_per_session", std::to_string(options_.load.threads_per_session));
+    record::fact("pipeline.batch", std::to_string(options_.load.batch));
+    record::fact("pipeline.queue_capacity", std::to_string(options_.queue_capacity));
+    record::fact("input.kind", result_.source.kind);
+    record::fact("input.codec", result_.source.codec);
+    record::fact("input.size", fmt::format("{}x{}", result_.source.width, result_.source.height));
+    record::fact("input.fps", fmt::format("{:.6g}", result_.source.fps));
+    for (const auto& [key, value] : network_->facts()) record::fact("engine." + key, value);
+    if (graph_) record::fact("model.trained", graph_->trained ? "true" : "false");
+  }
+
+  // Batches of sample frames, ready for the first stage: enough for every worker of every stage.
+  std::vector<BatchPtr> sample_batches() const {
+    const auto size = static_cast<size_t>(options_.load.batch);
+    const size_t count =
+        std::max({(samples_.size() + size - 1) / size, static_cast<size_t>(options_.load.sessions), size_t{2}});
+    std::vector<BatchPtr> batches;
+    for (size_t b = 0; b < count; ++b) {
+      auto batch = std::make_unique<Batch>();
+      prepare(*batch);
+      for (size_t i = 0; i < size; ++i)
+        batch->frames.push_back({.frame = samples_[(b * size + i) % samples_.size()], .detections = {}, .drawn = {}});
+      batches.push_back(std::move(batch));
+    }
+    return batches;
+  }
+
+  Result<void> run_alone() {
+    collecting_ = false;
+    if (!result_.source.live) {
+      STROBE_ASSIGN(auto source, media::open_source(options_.input, options_.source));
+      STROBE_TRY(run_read_alone(
+          "read", [&] { return source->next(); }, options_.alone_seconds, options_.stop));
+    }
+    if (!options_.no_video) {
+      STROBE_ASSIGN(writer_, open_writer({}));
+    }
+    // Each stage leaves the batches as the next one needs them.
+    auto batches = sample_batches();
+    for (const Stage& stage : stages())
+      STROBE_TRY(run_stage_alone(stage, batches, options_.alone_seconds, options_.stop));
+    writer_.reset();
+    return {};
+  }
+
+  Result<void> keep_outputs() {
+    if (options_.kept_outputs <= 0) return {};
+    STROBE_ASSIGN(auto session, network_->create_session());
+    result_.outputs.resize(network_->outputs().size());
+    const auto count = std::min(samples_.size(), static_cast<size_t>(options_.kept_outputs));
+    for (size_t i = 0; i < count; ++i) {
+      Batch batch;
+      prepare(batch);
+      batch.frames.push_back({.frame = samples_[i], .detections = {}, .drawn = {}});
+      STROBE_TRY(preprocess(batch, 0));
+      STROBE_TRY(infer_with(*session, batch));
+      for (size_t o = 0; o < batch.outputs.size(); ++o) {
+        const size_t item = batch.outputs[o].size() / static_cast<size_t>(options_.load.batch);
+        result_.outputs[o].emplace_back(batch.outputs[o].begin(),
+                                        batch.outputs[o].begin() + static_cast<std::ptrdiff_t>(item));
+      }
+    }
+    return {};
+  }
+
+  Result<void> profile_layers() {
+    engines::LoadOptions load = options_.load;
+    load.sessions = 1;
+    load.profile_layers = true;
+    STROBE_ASSIGN(const auto network, engine_.load(model_, load));
+    STROBE_ASSIGN(const auto session, network->create_session());
+    auto batches = sample_batches();
+    Batch& batch = *batches.front();
+    STROBE_TRY(preprocess(batch, 0));
+    for (int i = 0; i < std::max(1, options_.warmup); ++i) STROBE_TRY(infer_with(*session, batch));
+    STROBE_ASSIGN(result_.layers.kernels, network->kernels());
+    result_.layers.duration_ns.resize(result_.layers.kernels.size());
+    for (int i = 0; i < options_.profiled_runs && !stop_requested(); ++i) {
+      {
+        STROBE_RANGE("profiled inference");
+        STROBE_TRY(infer_with(*session, batch));
+      }
+      STROBE_ASSIGN(const auto times, session->kernel_times());
+      for (const engines::KernelTime& time : times) result_.layers.duration_ns[time.kernel].push_back(time.duration_ns);
+    }
+    return {};
+  }
+
+  engines::Engine& engine_;
+  const engines::ModelSource& model_;
+  const VideoRunOptions& options_;
+  const models::Graph* graph_ = nullptr;
+  std::unique_ptr<media::Source> source_;
+  std::unique_ptr<engines::Network> network_;
+  std::unique_ptr<models::YoloDecoder> decoder_;
+  std::unique_ptr<media::VideoWriter> writer_;
+  media::InputFormat format_;
+  std::mutex sessions_mutex_;
+  std::vector<std::unique_ptr<engines::Session>> sessions_;
+  std::vector<media::Frame> samples_;
+  bool collecting_ = true;  // detections go into the result: in the run itself, not in the passes after it
+  VideoRunResult result_;
+};
+
+}  // namespace
+
+Result<VideoRunResult> run_video(engines::Engine& engine, const engines::ModelSource& model,
+                                 const VideoRunOptions& options) {
+  VideoRun run(engine, model, options);
+  STROBE_TRY(run.open());
+  run.run();
+  run.run_afterwards();
+  return run.take_result();
+}
+
+}  // namespace strobe::pipeline
