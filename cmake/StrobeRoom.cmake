@@ -26,7 +26,9 @@ function(strobe_engine name)
 endfunction()
 
 function(strobe_warnings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
+  # -Wno-restrict: GCC 12 warns wrongly on std::string concatenation (PR 105651).
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
   if(STROBE_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
