@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Installs what Strobe builds and tests with: Debian packages, and a Python environment (in the folder given) whose
+# wheels carry LibTorch, OpenVINO and plotly. Does nothing when all is there. STROBE_SETUP_OFFLINE=1 installs nothing
+# and says what is missing.
+set -euo pipefail
+deps=${1:?usage: setup.sh DEPS_FOLDER}
+stamp=$deps/.complete-$(sha256sum "$0" | cut -c1-16)
+
+build_packages=(
+  g++ cmake ninja-build ccache pkg-config git python3 python3-venv
+  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev
+  libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev libfreetype-dev fonts-dejavu-core
+  libopencv-dev
+)
+test_packages=(
+  libgtest-dev libgmock-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev
+  chromium ffmpeg sqlite3 opencv-doc libgstrtspserver-1.0-dev gstreamer1.0-plugins-base
+  gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly
+)
+torch=torch==2.13.0
+wheels=("openvino==2026.2.1" "plotly==7.1.0" "numpy<2.3")
+
+[ -e "$stamp" ] && exit 0
+offline=${STROBE_SETUP_OFFLINE:-}
+
+if command -v dpkg-query >/dev/null; then
+  missing=()
+  for package in "${build_packages[@]}" "${test_packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' || missing+=("$package")
+  done
+  if [ ${#missing[@]} -gt 0 ]; then
+    if [ -n "$offline" ]; then
+      echo "setup: missing packages: ${missing[*]}" >&2
+    else
+      as_root=()
+      if [ "$(id -u)" != 0 ]; then as_root=(sudo); fi
+      echo "setup: installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
+      "${as_root[@]}" apt-get update -qq
+      DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    fi
+  fi
+else
+  echo "setup: this is no Debian: packages are left to you (see docs/build.md)" >&2
+fi
+
+mkdir -p "$deps"
+python=/usr/bin/python3
+[ -x $python ] || python=$(command -v python3)
+if [ ! -x "$deps/venv/bin/python3" ]; then
+  "$python" -m venv "$deps/venv"
+fi
+if [ -z "$offline" ]; then
+  echo "setup: Python wheels (LibTorch, OpenVINO, plotly) into $deps/venv" >&2
+  # Each engine is optional: one that cannot be had leaves the others standing.
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "$torch" \
+    || echo "setup: no torch wheel: the engine torch will not be built" >&2
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${wheels[@]}" \
+    || echo "setup: wheels are missing: openvino or the report's plots will not be built" >&2
+  touch "$stamp"
+fi
