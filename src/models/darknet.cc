@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "models/darknet_cfg.h"
-#include "models/darknet_weights.h"
 #include "models/graph_builder.h"
 
 namespace strobe::models {
@@ -381,13 +380,16 @@ Result<Graph> parse_darknet(std::string_view cfg, std::string name, const Darkne
   return Importer(std::move(name), options).run(sections);
 }
 
-Result<Graph> import_darknet(const std::filesystem::path& cfg, const std::filesystem::path& weights,
-                             const DarknetOptions& options) {
+Result<Graph> read_darknet(const std::filesystem::path& cfg, const DarknetOptions& options) {
+  constexpr uintmax_t kLargestText = 16 << 20;
+  std::error_code ignored;
+  const uintmax_t size = std::filesystem::file_size(cfg, ignored);
+  if (!ignored && size > kLargestText) {
+    return bad_data(fmt::format("{} bytes, expected the text of a Darknet configuration", size)).at(cfg.string());
+  }
   STROBE_ASSIGN(const std::string text, read_file(cfg));
   auto graph = parse_darknet(text, cfg.stem().string(), options);
   if (!graph) return std::move(graph).error().at(cfg.string());
-  STROBE_ASSIGN(const std::string bytes, read_file(weights));
-  if (auto loaded = load_darknet_weights(*graph, bytes); !loaded) return std::move(loaded).error().at(weights.string());
   return graph;
 }
 

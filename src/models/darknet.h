@@ -21,8 +21,7 @@ struct DarknetOptions {
 // says what was expected, kUnsupported names the layer type or key.
 Result<Graph> parse_darknet(std::string_view cfg, std::string name, const DarknetOptions& options = {});
 
-// Reads both files. Errors name the file too.
-Result<Graph> import_darknet(const std::filesystem::path& cfg, const std::filesystem::path& weights,
-                             const DarknetOptions& options = {});
+// The same from a file; errors start with its path.
+Result<Graph> read_darknet(const std::filesystem::path& cfg, const DarknetOptions& options = {});
 
 }  // namespace strobe::models

@@ -11,8 +11,9 @@
 namespace strobe::models {
 
 struct OpenOptions {
-  std::filesystem::path weights;  // Darknet weights; empty for a built-in network: seeded weights, graph.trained = false
-  std::filesystem::path labels;   // one class name a line; empty: COCO's 80 names when the network has 80 classes
+  std::filesystem::path
+      weights;                   // Darknet weights; empty for a built-in network: seeded weights, graph.trained = false
+  std::filesystem::path labels;  // one class name a line; empty: COCO's 80 names when the network has 80 classes
   int64_t width = 0, height = 0;  // 0: the network's own input size
   uint64_t seed = 1;
 };

@@ -1,0 +1,110 @@
+#include "models/model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "models/darknet.h"
+#include "models/darknet_weights.h"
+#include "models/graph_builder.h"
+#include "models/seed.h"
+#include "models/zoo.h"
+
+namespace strobe::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<Graph> structure(const std::string& name, const DarknetOptions& size) {
+  if (const ZooEntry* entry = find_in_zoo(name)) return entry->make({size.width, size.height});
+  return read_darknet(name, size);
+}
+
+bool is_darknet_file(const fs::path& path) {
+  std::error_code ignored;
+  return path.extension() == ".cfg" && fs::exists(path, ignored);
+}
+
+Result<void> check_known(const std::string& name) {
+  if (find_in_zoo(name) || is_darknet_file(name)) return {};
+  std::error_code ignored;
+  const std::string what = fs::exists(name, ignored) ? "is not a Darknet .cfg" : "is no built-in network and no file";
+  return not_found(fmt::format("model '{}' {}; built in: {}; files: Darknet .cfg with .weights", name, what,
+                               fmt::join(builtin_names(), ", ")));
+}
+
+// A size that the network's strides do not divide would leave maps that no longer fit each other.
+Result<void> check_size(const char* side, int64_t asked, int64_t stride, const std::string& name) {
+  if (asked == 0 || (asked > 0 && asked % stride == 0)) return {};
+  return usage_error(fmt::format("{} {} does not suit {}: expected a multiple of its stride {}, such as {}", side,
+                                 asked, name, stride, std::max(stride, (asked + stride / 2) / stride * stride)));
+}
+
+int64_t class_count(const Graph& graph) {
+  int64_t classes = 0;
+  for (const Layer& layer : graph.layers) {
+    if (const auto* head = std::get_if<YoloHead>(&layer.operation)) classes = std::max(classes, head->classes);
+  }
+  return classes;
+}
+
+Result<std::vector<std::string>> read_labels(const fs::path& path) {
+  STROBE_ASSIGN(const std::string text, read_file(path));
+  std::vector<std::string> labels;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.find('\0') != std::string::npos) return bad_data("binary data, expected one class name a line").at(path);
+    labels.push_back(std::move(line));
+  }
+  while (!labels.empty() && labels.back().empty()) labels.pop_back();
+  return labels;
+}
+
+Result<void> add_labels(Graph& graph, const fs::path& path) {
+  const int64_t classes = class_count(graph);
+  if (path.empty()) {
+    if (classes == 80) graph.labels = coco_names();
+    return {};
+  }
+  STROBE_ASSIGN(graph.labels, read_labels(path));
+  if (classes == 0 || static_cast<int64_t>(graph.labels.size()) == classes) return {};
+  return bad_data(fmt::format("{} class names, the network has {} classes", graph.labels.size(), classes))
+      .at(path.string());
+}
+
+Result<void> add_weights(Graph& graph, const OpenOptions& options) {
+  if (options.weights.empty()) return seed_weights(graph, options.seed);
+  STROBE_ASSIGN(const std::string bytes, read_file(options.weights));
+  auto loaded = load_darknet_weights(graph, bytes);
+  if (!loaded) return std::move(loaded).error().at(options.weights.string());
+  return {};
+}
+
+}  // namespace
+
+Result<Graph> open_graph(const std::string& name, const OpenOptions& options) {
+  STROBE_TRY(check_known(name));
+  STROBE_ASSIGN(Graph graph, structure(name, {}));
+  if (options.width != 0 || options.height != 0) {
+    const int64_t stride = network_stride(graph);
+    STROBE_TRY(check_size("width", options.width, stride, graph.name));
+    STROBE_TRY(check_size("height", options.height, stride, graph.name));
+    STROBE_ASSIGN(graph, structure(name, {options.width, options.height}));
+  }
+  STROBE_TRY(add_weights(graph, options));
+  STROBE_TRY(add_labels(graph, options.labels));
+  return graph;
+}
+
+std::vector<std::string> builtin_names() {
+  std::vector<std::string> names;
+  for (const ZooEntry& entry : zoo()) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace strobe::models
