@@ -31,7 +31,8 @@ int main_checked(int argc, char** argv) {
   CLI::App app{"Strobe runs, records, explains and predicts the performance of DNN vision pipelines.", "strobe"};
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("strobe ") + version() + " (" + git_revision() + ")");
-  app.failure_message([](const CLI::App*, const CLI::Error& error) { return std::string("strobe: ") + error.what() + "\n"; });
+  app.failure_message(
+      [](const CLI::App*, const CLI::Error& error) { return std::string("strobe: ") + error.what() + "\n"; });
 
   const auto commands = all_commands();
   std::vector<CLI::App*> parsers;
@@ -60,6 +61,8 @@ int main_checked(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A reader that closed the pipe is no error of ours.
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that may not grow further (RLIMIT_FSIZE) is a failed write, not the end of the program.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     const int code = strobe::app::main_checked(argc, argv);
     std::fflush(stdout);

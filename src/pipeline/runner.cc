@@ -1,5 +1,6 @@
 #include "pipeline/runner.h"
 
+#include <chrono>
 #include <latch>
 #include <map>
 #include <mutex>
@@ -76,21 +77,23 @@ class Run {
       for (int worker = 0; worker < stages_[i].workers; ++worker)
         threads.emplace_back([this, i, worker] { work(i, worker); });
     ready_.wait();
+    RunnerResult result;
     {
       static const record::Name kRun("run");
       const record::Range range(kRun);
+      const auto begin = std::chrono::steady_clock::now();
       go_.count_down();
       for (std::thread& thread : threads) thread.join();
       if (finish && !cancelled_) {
         if (auto done = finish(); !done) fail(std::move(done).error());
       }
+      result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
-    RunnerResult result;
     result.read = frames_read_;
     result.finished = frames_finished_;
     result.dropped = frames_dropped_;
     result.stopped = stopped_;
-    if (error_) result.error = std::move(*error_);
+    if (error_) result.ended = std::move(*error_);
     return result;
   }
 

@@ -26,9 +26,9 @@ struct Stage {
   bool ordered = false;    // batches arrive in order of their sequence; needs workers == 1
   bool per_batch = false;  // one call and one range for the whole batch, instead of one a frame
   // Runs on each worker thread before the clock starts: what binds to a thread, warm-up.
-  std::function<Result<void>(int worker)> start;
+  std::function<Result<void>(int worker)> start = {};
   // One frame (index into batch.frames) of a batch, or the whole batch (index 0) of a per_batch stage.
-  std::function<Result<void>(Batch& batch, size_t index, int worker)> work;
+  std::function<Result<void>(Batch& batch, size_t index, int worker)> work = {};
 };
 
 struct RunnerOptions {
@@ -45,8 +45,10 @@ struct RunnerResult {
   int64_t finished = 0;  // frames that left the last stage
   int64_t dropped = 0;
   bool stopped = false;  // by RunnerOptions::stop
-  // The source's or a stage's failure. A source that breaks off is reported after everything it gave was finished.
-  Result<void> error;
+  double seconds = 0;    // from the first read to the end of the last stage
+  // Its error is the source's or a stage's failure. A source that breaks off is reported after everything it gave was
+  // finished.
+  Result<void> ended;
 };
 
 // Reads the next frame; nothing at the end.

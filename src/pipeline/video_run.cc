@@ -142,7 +142,7 @@ class VideoRun {
     if (options_.no_video) return all;
     all.push_back({.name = "draw", .ordered = true, .work = [this](Batch& b, size_t i, int) { return draw(b, i); }});
     all.push_back({.name = "write", .ordered = true, .work = [this](Batch& b, size_t i, int) {
-                     return writer_->write(b.frames[i].drawn);
+                     return write(b.frames[i].drawn);
                    }});
     return all;
   }
@@ -203,6 +203,12 @@ class VideoRun {
                              media::class_colour(box.class_id)});
     STROBE_ASSIGN(item.drawn, media::draw(item.frame, annotations));
     return {};
+  }
+
+  Result<void> write(const media::Frame& frame) {
+    if (collecting_ && !options_.picture.empty() && result_.source.kind == "picture")
+      STROBE_TRY(media::write_picture(options_.picture, frame));
+    return writer_->write(frame);
   }
 
   std::string label(int class_id) const {

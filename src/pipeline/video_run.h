@@ -23,7 +23,8 @@ struct VideoRunOptions {
   std::string input;
   media::SourceOptions source;
   std::filesystem::path video;  // annotated video; empty: none is written, but frames are still encoded unless no_video
-  bool no_video = false;        // leaves out draw and write
+  std::filesystem::path picture;  // where the annotated picture goes when the input is a single picture; may be empty
+  bool no_video = false;          // leaves out draw and write
   media::WriterOptions writer;
   models::DetectOptions detect;
   engines::LoadOptions load;
@@ -63,7 +64,7 @@ struct VideoRunResult {
 };
 
 // Runs the job; everything that happens is recorded by whoever called record::start. Errors before the first frame
-// (input, network, output) come as the Result's error; what fails later comes in result.run.error, with what was done.
+// (input, network, output) come as the Result's error; what fails later comes in result.run.ended, with what was done.
 // graph may be null when source names a file that only the engine reads; then no boxes are decoded.
 Result<VideoRunResult> run_video(engines::Engine& engine, const engines::ModelSource& model,
                                  const VideoRunOptions& options);

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "base/file.h"
+#include "command.h"
+#include "report/table_format.h"
+#include "run_compare.h"
+#include "run_outputs.h"
+#include "run_session.h"
+
+namespace strobe::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::atomic<bool> stop_requested{false};
+
+// The first Ctrl-C finishes what is under way and keeps everything; the second one ends the program at once.
+void on_interrupt(int signal) {
+  if (stop_requested.exchange(true)) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+class RunCommand : public Command {
+ public:
+  const char* name() const override { return "run"; }
+  const char* summary() const override { return "Run a video through a detector and record it"; }
+  const char* group() const override { return "Run"; }
+  const char* example() const override {
+    return "strobe run --input street.mp4 --model yolov4-tiny --engine torch,openvino -o out";
+  }
+  void declare(CLI::App& app) override {
+    app_ = &app;
+    declare_run_flags(app, flags_);
+  }
+
+  Result<int> run() override {
+    STROBE_TRY(check_run_flags(flags_));
+    STROBE_TRY(make_writable_folder(flags_.output));
+    std::signal(SIGINT, on_interrupt);
+    std::signal(SIGTERM, on_interrupt);
+    Json result = {{"runs", Json::array()}};
+    Result<void> ended;
+    if (flags_.engines.size() == 1) {
+      STROBE_ASSIGN(RunOutcome outcome, run_session(flags_, flags_.engines[0], flags_.output, stop_requested));
+      result["runs"].push_back(std::move(outcome.summary));
+      ended = std::move(outcome.ended);
+    } else {
+      const auto arguments = arguments_without(*app_, {"engine", "output", "format", "verify", "dump-outputs"});
+      CompareOutcome outcome = run_each_engine(flags_, arguments, stop_requested);
+      result["runs"] = std::move(outcome.runs);
+      ended = std::move(outcome.ended);
+    }
+    bool agree = true;
+    if (flags_.verify && ended) {
+      STROBE_ASSIGN(result["verify"], verify_runs(flags_, result["runs"]));
+      agree = result["verify"]["agree"].get<bool>();
+    }
+    STROBE_TRY(print(result));
+    if (!ended) return std::move(ended).error();
+    if (!agree) return Error(ErrorKind::kCheckFailed, "the engines' outputs do not agree");
+    return 0;
+  }
+
+ private:
+  Result<void> print(const Json& result) const {
+    STROBE_ASSIGN(const report::Format format, report::parse_format(flags_.format));
+    const Json& runs = result["runs"];
+    if (format == report::Format::kJson) {
+      fmt::print("{}\n", result.dump(2));
+      return {};
+    }
+    if (runs.empty()) return {};
+    fmt::print("{}", report::format_table(comparison_table(runs), format));
+    if (format == report::Format::kCsv) return {};
+    fmt::print("\n{}\n", report::format_table(stages_table(runs), format));
+    if (result.contains("verify"))
+      for (const Json& row : result["verify"]["engines"])
+        fmt::print(
+            "verify: {} against {}: largest difference {:.3g} ({:.2g} of the scale), {:.1f} % of {} boxes agree: {}\n",
+            row["engine"].get<std::string>(), result["verify"]["reference"].get<std::string>(),
+            row["max_abs"].get<double>(), row["max_rel"].get<double>(), 100 * row["boxes_agree"].get<double>(),
+            row["boxes"].get<int64_t>(), row["agree"].get<bool>() ? "agree" : "DIFFER");
+    for (const Json& run : runs) {
+      const std::string engine = run["engine"].get<std::string>();
+      for (const Json& note : run.value("notes", Json::array()))
+        fmt::print("note ({}): {}\n", engine, note.get<std::string>());
+    }
+    std::string traces;
+    for (const Json& run : runs) {
+      if (run.contains("video"))
+        fmt::print("video ({}): {}\n", run["engine"].get<std::string>(), run["video"].get<std::string>());
+      if (run.contains("trace")) traces += " " + run["trace"].get<std::string>();
+    }
+    if (!traces.empty()) fmt::print("report: strobe report{} -o {}/report.html\n", traces, flags_.output);
+    return {};
+  }
+
+  CLI::App* app_ = nullptr;
+  RunFlags flags_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() {
+  return std::make_unique<RunCommand>();
+}
+
+}  // namespace strobe::app

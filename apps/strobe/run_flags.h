@@ -1,0 +1,35 @@
+// The flags of `strobe run`, as typed; what they mean is run_session.h's business.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace strobe::app {
+
+struct RunFlags {
+  std::string input, model = "yolov4-tiny", weights, labels;
+  std::vector<std::string> engines{"openvino"};
+  std::string output = "strobe-out";
+  std::string format = "text";
+  bool quiet = false, verify = false, no_record = false, no_video = false;
+  int64_t frames = 0, batch = 1;
+  int warmup = 3, threads = 0, sessions = 0, queue = 4;
+  std::string hint, precision = "f32", size, drop;
+  uint64_t seed = 1;
+  float score = 0.3F, nms = 0.45F;
+  std::string codec = "h264";
+  int decode_threads = 1, encode_threads = 1;
+  std::string rtsp_transport = "tcp";
+  double timeout_s = 10, limit_seconds = 1;
+  int reconnects = 5, profile_runs = 10;
+  std::string dump_outputs;  // folder for the raw outputs of the first frames, for --verify
+};
+
+void declare_run_flags(CLI::App& app, RunFlags& flags);
+
+// The command line that would set the same flags, less those named: what a child process is started with.
+std::vector<std::string> arguments_without(const CLI::App& app, const std::vector<std::string>& left_out);
+
+}  // namespace strobe::app
