@@ -1,11 +1,11 @@
-# The front door. `make demo` and `make test` install what is missing and build; the rest assumes a set-up machine.
+# The front door. `make demo` and `make test` install what is missing, build, and do what they say; see docs/build.md.
 DEPS := $(CURDIR)/build/deps
-export STROBE_PYTHON := $(DEPS)/venv/bin/python3
-export STROBE_COMPILER_LAUNCHER := $(shell command -v ccache 2>/dev/null || echo /usr/bin/ccache)
+export STROBE_PYTHON ?= $(DEPS)/venv/bin/python3
+export STROBE_COMPILER_LAUNCHER ?= $(shell command -v ccache 2>/dev/null || echo /usr/bin/ccache)
 JOBS ?= $(shell nproc)
+DEMO_OUT ?= $(CURDIR)/build/demo
 
-.PHONY: all build setup demo test asan tsan fuzz bench format lint clean
-
+.PHONY: all setup build demo test check asan tsan fuzz bench format lint clean
 all: build
 
 setup:
@@ -14,3 +14,38 @@ setup:
 build: setup
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS)
+
+# The main job on a real video: two engines side by side, the table, the report, the annotated videos.
+demo: build
+	@tools/demo.sh build/release $(DEMO_OUT)
+
+# Layout checks, then every test; the last lines are ctest's summary.
+test: build
+	@tools/check.sh
+	@ctest --preset release -j $(JOBS)
+
+asan tsan: setup
+	@cmake --preset $@
+	@cmake --build --preset $@ -j $(JOBS)
+	@ctest --preset $@ -j $(JOBS)
+
+# Every fuzz target for FUZZ_SECONDS (default 60) each.
+FUZZ_SECONDS ?= 60
+fuzz: setup
+	@cmake --preset fuzz
+	@cmake --build --preset fuzz -j $(JOBS)
+	@tools/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+# Side-by-side measurements against peers and limits; see docs/benchmarks.md.
+bench: build
+	@benchmarks/peers/run.sh build/release
+
+format:
+	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
+
+lint: build
+	@tools/check.sh
+	@tools/lint.sh build/release
+
+clean:
+	@rm -rf build/release build/debug build/asan build/tsan build/fuzz
