@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace strobe::engines {
 
 // Raised with every change of this header; a plugin built against another value is refused by the loader.
-inline constexpr int kEngineAbi = 1;
+inline constexpr int kEngineAbi = 2;
 
 enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
 enum class Hint : uint8_t { kLatency, kThroughput };
@@ -43,6 +44,9 @@ struct LoadOptions {
   Precision precision = Precision::kF32;
   Hint hint = Hint::kLatency;
   bool profile_layers = false;  // Session::kernel_times will be asked for; may make runs slower
+  // Extents of one item (channels, height, width) for a file that leaves them open, as every .pt does; empty: the
+  // file's own. A Graph has its own input shape and takes none.
+  std::vector<int64_t> input_shape;
 };
 
 // What was given to load: a graph, or a file in a format that the engine reads itself (.onnx, .xml, .pt).

@@ -1,0 +1,116 @@
+#include "engines/fusion.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace strobe::engines {
+namespace {
+
+using models::LayerId;
+
+struct Folding {
+  const models::Graph& graph;
+  std::vector<std::optional<size_t>> kernel_of;  // by layer; the first kernel that names it
+  std::vector<std::vector<LayerId>> readers;
+
+  const models::Layer& layer(LayerId id) const { return graph.layer(id); }
+
+  // What engines fold into the kernel beside it. Another layer without a kernel is a hole in the report, not a fusion.
+  static bool foldable(const models::Layer& layer) {
+    return std::holds_alternative<models::BatchNorm>(layer.operation) ||
+           std::holds_alternative<models::Activation>(layer.operation) ||
+           std::holds_alternative<models::Add>(layer.operation);
+  }
+
+  std::optional<size_t> above(LayerId id) const {
+    for (const LayerId source : layer(id).inputs) {
+      const auto at = static_cast<size_t>(source);
+      if (readers[at].size() != 1) continue;  // others need its output: it cannot be folded away
+      if (kernel_of[at]) return kernel_of[at];
+      if (!foldable(layer(source)) && !is_identity(layer(source))) continue;
+      if (const auto further = above(source)) return further;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<size_t> below(LayerId id) const {
+    const auto& next = readers[static_cast<size_t>(id)];
+    if (next.size() != 1) return std::nullopt;
+    return kernel_of[static_cast<size_t>(next.front())];
+  }
+
+  static bool weighted(const models::Layer& layer) {
+    return std::holds_alternative<models::Convolution>(layer.operation) ||
+           std::holds_alternative<models::Linear>(layer.operation);
+  }
+  bool has_weighted(size_t kernel) const {
+    for (size_t id = 0; id < kernel_of.size(); ++id) {
+      if (kernel_of[id] == kernel && weighted(graph.layers[id])) return true;
+    }
+    return false;
+  }
+
+  // A convolution whose weights were multiplied by the batch norm behind it runs under that one's name.
+  std::optional<size_t> renamed(LayerId id) const {
+    const auto& next = readers[static_cast<size_t>(id)];
+    if (next.size() != 1 || !foldable(layer(next.front()))) return std::nullopt;
+    const auto kernel = kernel_of[static_cast<size_t>(next.front())];
+    return kernel && !has_weighted(*kernel) ? kernel : std::nullopt;
+  }
+};
+
+}  // namespace
+
+bool is_identity(const models::Layer& layer) {
+  if (const auto* activation = std::get_if<models::Activation>(&layer.operation)) {
+    return activation->kind == models::ActivationKind::kLinear;
+  }
+  return std::holds_alternative<models::Input>(layer.operation) ||
+         std::holds_alternative<models::Dropout>(layer.operation) ||
+         std::holds_alternative<models::YoloHead>(layer.operation);
+}
+
+void complete_fusion(const models::Graph& graph, std::vector<Kernel>& kernels) {
+  Folding folding{graph, {}, {}};
+  folding.kernel_of.resize(graph.layers.size());
+  folding.readers.resize(graph.layers.size());
+  std::map<std::string_view, size_t> ids;
+  for (size_t id = 0; id < graph.layers.size(); ++id) {
+    ids.emplace(graph.layers[id].name, id);
+    for (const LayerId input : graph.layers[id].inputs) {
+      folding.readers[static_cast<size_t>(input)].push_back(static_cast<LayerId>(id));
+    }
+  }
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    for (const auto& name : kernels[k].layers) {
+      const auto found = ids.find(name);
+      if (found != ids.end() && !folding.kernel_of[found->second]) folding.kernel_of[found->second] = k;
+    }
+  }
+  const auto settle = [&](size_t id, std::optional<size_t> kernel) {
+    if (!kernel) return;
+    folding.kernel_of[id] = kernel;
+    kernels[*kernel].layers.push_back(graph.layers[id].name);
+  };
+  for (size_t id = 0; id < graph.layers.size(); ++id) {
+    if (folding.kernel_of[id] || !Folding::weighted(graph.layers[id])) continue;
+    settle(id, folding.renamed(static_cast<LayerId>(id)));
+  }
+  for (size_t id = 0; id < graph.layers.size(); ++id) {
+    const auto& layer = graph.layers[id];
+    if (folding.kernel_of[id] || is_identity(layer) || !Folding::foldable(layer)) continue;
+    const auto home = folding.above(static_cast<LayerId>(id));
+    settle(id, home ? home : folding.below(static_cast<LayerId>(id)));
+  }
+  const auto position = [&](const std::string& name) {
+    const auto found = ids.find(name);
+    return found == ids.end() ? graph.layers.size() : found->second;
+  };
+  for (auto& kernel : kernels) {
+    std::stable_sort(kernel.layers.begin(), kernel.layers.end(),
+                     [&](const auto& a, const auto& b) { return position(a) < position(b); });
+  }
+}
+
+}  // namespace strobe::engines

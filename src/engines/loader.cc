@@ -1,0 +1,144 @@
+#include "engines/loader.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "base/plugin.h"
+
+namespace strobe::engines {
+namespace {
+
+constexpr std::string_view kPrefix = "libstrobe_engine_";
+constexpr std::string_view kSuffix = ".so";
+
+struct Recipe {
+  std::string_view name;
+  std::string_view how_to_get;
+};
+constexpr std::array kRecipes = {
+    Recipe{"torch", "pip install torch==2.13.0 into the build environment and run `make` again"},
+    Recipe{"openvino", "pip install openvino==2026.2.1 into the build environment and run `make` again"},
+    Recipe{"opencv", "apt install libopencv-dev and run `make` again"},
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row.back();
+}
+
+// "; did you mean NAME?" where one of the names is near, else the list of them.
+std::string nearest(const std::string& word, const std::vector<std::string>& names) {
+  const auto best = std::min_element(names.begin(), names.end(), [&](const auto& a, const auto& b) {
+    return edit_distance(word, a) < edit_distance(word, b);
+  });
+  if (best != names.end() && edit_distance(word, *best) <= std::max<size_t>(2, word.size() / 3)) {
+    return "; did you mean " + *best + "?";
+  }
+  return "; there are: " + joined(names);
+}
+
+Error not_built(const EngineStatus& wanted, const std::vector<EngineStatus>& engines) {
+  std::vector<std::string> built;
+  for (const auto& engine : engines) {
+    if (engine.built) built.push_back(engine.name);
+  }
+  return unsupported("engine " + wanted.name + " is not built: " + wanted.how_to_get +
+                     (built.empty() ? " (no engine is built)" : " (built: " + joined(built) + ")"));
+}
+
+Result<std::shared_ptr<Engine>> open_plugin(const std::string& name, const std::string& path) {
+  STROBE_ASSIGN(void* const abi, load_plugin(path, "strobe_engine_abi"));
+  const int theirs = reinterpret_cast<strobe_engine_abi_fn>(abi)();
+  if (theirs != kEngineAbi) {
+    return engine_error(path + ": built against version " + std::to_string(theirs) +
+                        " of the engine interface, this program has " + std::to_string(kEngineAbi) +
+                        "; build the plugin again");
+  }
+  STROBE_ASSIGN(void* const create, load_plugin(path, "strobe_engine_create"));
+  std::shared_ptr<Engine> engine(reinterpret_cast<strobe_engine_create_fn>(create)());
+  if (engine == nullptr) return engine_error(path + ": engine " + name + " could not be made");
+  return engine;
+}
+
+// The engine as "NAME:VARIANT" names it.
+class WithVariant : public Engine {
+ public:
+  WithVariant(std::shared_ptr<Engine> engine, std::string variant)
+      : engine_(std::move(engine)), variant_(std::move(variant)) {}
+  std::string name() const override { return engine_->name(); }
+  std::string version() const override { return engine_->version(); }
+  std::vector<std::string> variants() const override {
+    auto all = engine_->variants();
+    std::stable_partition(all.begin(), all.end(), [this](const auto& one) { return one == variant_; });
+    return all;
+  }
+  std::vector<Precision> precisions() const override { return engine_->precisions(); }
+  std::vector<std::string> file_formats() const override { return engine_->file_formats(); }
+  Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) override {
+    LoadOptions chosen = options;
+    if (chosen.variant.empty()) chosen.variant = variant_;
+    return engine_->load(source, chosen);
+  }
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  std::string variant_;
+};
+
+}  // namespace
+
+std::vector<EngineStatus> list_engines() {
+  std::vector<EngineStatus> engines;
+  for (const auto& [name, how] : kRecipes) engines.push_back({std::string(name), false, "", std::string(how)});
+  for (const auto& path : find_plugins(std::string(kPrefix))) {
+    std::string name = path.filename().string();
+    name = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+    auto known = std::find_if(engines.begin(), engines.end(), [&](const auto& engine) { return engine.name == name; });
+    if (known == engines.end()) known = engines.insert(engines.end(), EngineStatus{name, false, "", ""});
+    *known = {name, true, path.string(), ""};
+  }
+  return engines;
+}
+
+Result<std::shared_ptr<Engine>> open_engine(const std::string& spec) {
+  const size_t colon = spec.find(':');
+  const std::string name = spec.substr(0, colon);
+  const auto engines = list_engines();
+  const auto wanted =
+      std::find_if(engines.begin(), engines.end(), [&](const auto& engine) { return engine.name == name; });
+  if (wanted == engines.end()) {
+    std::vector<std::string> names;
+    for (const auto& engine : engines) names.push_back(engine.name);
+    return usage_error("no engine is called '" + name + "'" + nearest(name, names));
+  }
+  if (!wanted->built) return not_built(*wanted, engines);
+  STROBE_ASSIGN(std::shared_ptr<Engine> engine, open_plugin(name, wanted->path));
+  if (colon == std::string::npos) return engine;
+
+  const std::string variant = spec.substr(colon + 1);
+  const auto variants = engine->variants();
+  if (std::find(variants.begin(), variants.end(), variant) == variants.end()) {
+    if (variants.empty()) return usage_error("engine " + name + " has no variants, but '" + spec + "' names one");
+    return usage_error("engine " + name + " has no variant '" + variant + "'" + nearest(variant, variants));
+  }
+  return std::shared_ptr<Engine>(std::make_shared<WithVariant>(std::move(engine), variant));
+}
+
+}  // namespace strobe::engines

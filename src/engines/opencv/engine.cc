@@ -1,0 +1,1 @@
+#include "strobe/engines/engine.h"

@@ -1,0 +1,36 @@
+// The torch plugin: LibTorch on the CPU.
+#include <torch/version.h>
+
+#include "eager.h"
+#include "engines/request.h"
+#include "script.h"
+#include "strobe/engines/engine.h"
+
+namespace strobe::engines::torch_plugin {
+namespace {
+
+class TorchEngine : public Engine {
+ public:
+  std::string name() const override { return "torch"; }
+  std::string version() const override { return TORCH_VERSION; }
+  std::vector<std::string> variants() const override { return {"eager", "script"}; }
+  std::vector<Precision> precisions() const override {
+    std::vector<Precision> all = {Precision::kF32};
+    if (__builtin_cpu_supports("avx512bf16")) all.push_back(Precision::kBf16);
+    return all;
+  }
+  std::vector<std::string> file_formats() const override { return {".pt"}; }
+
+  Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) override {
+    STROBE_TRY(check_request(*this, source, options));
+    const bool script = options.variant == "script";
+    if (const auto* path = std::get_if<std::filesystem::path>(&source)) return load_file(*path, script, options);
+    const auto& graph = std::get<std::shared_ptr<const models::Graph>>(source);
+    return script ? load_script(graph, options) : load_eager(graph, options);
+  }
+};
+
+}  // namespace
+}  // namespace strobe::engines::torch_plugin
+
+STROBE_DEFINE_ENGINE(strobe::engines::torch_plugin::TorchEngine)
