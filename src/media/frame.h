@@ -15,8 +15,8 @@ struct AVFrameDeleter {
 using AVFramePtr = std::unique_ptr<AVFrame, AVFrameDeleter>;
 
 struct Frame {
-  int64_t index = 0;    // 0, 1, 2, ... in the order in which the source gave them, dropped ones counted
-  double time_s = 0;    // presentation time since the first frame; of a live source: since the first arrival
+  int64_t index = 0;  // 0, 1, 2, ... in the order in which the source gave them, dropped ones counted
+  double time_s = 0;  // presentation time since the first frame; of a live source: since the first arrival
   int width = 0;
   int height = 0;
   std::shared_ptr<const AVFrame> picture;

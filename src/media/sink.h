@@ -13,8 +13,8 @@ namespace strobe::media {
 struct WriterOptions {
   std::string codec = "h264";  // h264 (libx264), mpeg4, mjpeg; by FFmpeg's encoder names otherwise
   double fps = 30;
-  int threads = 1;             // encoder threads
-  int quality = 23;            // CRF of h264, lower is better
+  int threads = 1;   // encoder threads
+  int quality = 23;  // CRF of h264, lower is better
   std::string preset = "ultrafast";
 };
 

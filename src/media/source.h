@@ -13,11 +13,11 @@
 namespace strobe::media {
 
 struct SourceOptions {
-  int decode_threads = 1;                  // 0: as many as FFmpeg thinks right
+  int decode_threads = 1;  // 0: as many as FFmpeg thinks right
   enum class RtspTransport : uint8_t { kTcp, kUdp } rtsp_transport = RtspTransport::kTcp;
-  double timeout_s = 10;                   // of opening and of each read of a live source
-  int reconnects = 5;                      // tries in a row after a live source broke, with growing pauses; 0: none
-  double picture_fps = 30;                 // frame rate given to a folder of pictures
+  double timeout_s = 10;                    // of opening and of each read of a live source
+  int reconnects = 5;                       // tries in a row after a live source broke, with growing pauses; 0: none
+  double picture_fps = 30;                  // frame rate given to a folder of pictures
   const std::atomic<bool>* stop = nullptr;  // set: a blocked read returns the end of the stream within 0.1 s
 };
 
@@ -38,7 +38,7 @@ class Source {
   // The next frame; nothing at the end. A damaged part of a file is skipped and counted; a file that breaks off gives
   // what it has, then the error kBadData saying at which frame. Errors: kBadData, kIo (live source lost for good).
   virtual Result<std::optional<Frame>> next() = 0;
-  virtual int64_t damaged() const { return 0; }     // packets or frames that could not be decoded so far
+  virtual int64_t damaged() const { return 0; }      // packets or frames that could not be decoded so far
   virtual int64_t reconnected() const { return 0; }  // times a live source was opened again
 };
 

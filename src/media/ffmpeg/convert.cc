@@ -1,0 +1,135 @@
+#include "media/ffmpeg/convert.h"
+
+extern "C" {
+#include <libavutil/buffer.h>
+#include <libavutil/imgutils.h>
+#include <libswscale/swscale.h>
+}
+
+#include <memory>
+
+namespace strobe::media {
+namespace {
+
+constexpr int kAlignment = 64;
+
+// Buffers outlive the thread: the pool goes when the last of them does.
+class Pool {
+ public:
+  Pool() = default;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() { av_buffer_pool_uninit(&pool_); }
+  AVBufferRef* get(size_t size) {
+    if (size != size_) {
+      av_buffer_pool_uninit(&pool_);
+      pool_ = av_buffer_pool_init(size, nullptr);
+      size_ = size;
+    }
+    return pool_ != nullptr ? av_buffer_pool_get(pool_) : nullptr;
+  }
+
+ private:
+  AVBufferPool* pool_ = nullptr;
+  size_t size_ = 0;
+};
+
+struct SwsDeleter {
+  void operator()(SwsContext* context) const { sws_freeContext(context); }
+};
+
+// swscale knows full range by the old names of the formats too.
+AVPixelFormat without_range(AVPixelFormat format) {
+  switch (format) {
+    case AV_PIX_FMT_YUVJ420P:
+      return AV_PIX_FMT_YUV420P;
+    case AV_PIX_FMT_YUVJ422P:
+      return AV_PIX_FMT_YUV422P;
+    case AV_PIX_FMT_YUVJ444P:
+      return AV_PIX_FMT_YUV444P;
+    case AV_PIX_FMT_YUVJ440P:
+      return AV_PIX_FMT_YUV440P;
+    case AV_PIX_FMT_YUVJ411P:
+      return AV_PIX_FMT_YUV411P;
+    default:
+      return format;
+  }
+}
+
+const int* coefficients(AVColorSpace matrix) {
+  return sws_getCoefficients(matrix == AVCOL_SPC_BT709        ? SWS_CS_ITU709
+                             : matrix == AVCOL_SPC_SMPTE240M  ? SWS_CS_SMPTE240M
+                             : matrix == AVCOL_SPC_BT2020_NCL ? SWS_CS_BT2020
+                             : matrix == AVCOL_SPC_FCC        ? SWS_CS_FCC
+                                                              : SWS_CS_ITU601);
+}
+
+}  // namespace
+
+AVColorSpace matrix_of(const AVFrame& picture) {
+  switch (picture.colorspace) {
+    case AVCOL_SPC_BT709:
+    case AVCOL_SPC_FCC:
+    case AVCOL_SPC_SMPTE240M:
+      return picture.colorspace;
+    case AVCOL_SPC_BT2020_NCL:
+    case AVCOL_SPC_BT2020_CL:
+      return AVCOL_SPC_BT2020_NCL;
+    default:
+      return AVCOL_SPC_SMPTE170M;
+  }
+}
+
+bool is_full_range(const AVFrame& picture) {
+  const auto format = static_cast<AVPixelFormat>(picture.format);
+  if (without_range(format) != format) return true;
+  if (picture.color_range != AVCOL_RANGE_UNSPECIFIED) return picture.color_range == AVCOL_RANGE_JPEG;
+  const AVPixFmtDescriptor* description = av_pix_fmt_desc_get(format);
+  return description != nullptr && ((description->flags & AV_PIX_FMT_FLAG_RGB) != 0 || description->nb_components < 3);
+}
+
+AVFramePtr new_picture(AVPixelFormat format, int width, int height) {
+  thread_local Pool pool;
+  const int size = av_image_get_buffer_size(format, width, height, kAlignment);
+  AVFramePtr picture(av_frame_alloc());
+  if (size <= 0 || !picture) return nullptr;
+  // Decoders and SIMD code may touch a little beyond the last row.
+  picture->buf[0] = pool.get(static_cast<size_t>(size) + AV_INPUT_BUFFER_PADDING_SIZE);
+  if (picture->buf[0] == nullptr) return nullptr;
+  av_image_fill_arrays(picture->data, picture->linesize, picture->buf[0]->data, format, width, height, kAlignment);
+  picture->format = format;
+  picture->width = width;
+  picture->height = height;
+  return picture;
+}
+
+Result<AVFramePtr> convert(const AVFrame& picture, AVPixelFormat format, bool full_range) {
+  const auto source = static_cast<AVPixelFormat>(picture.format);
+  const char* const name = av_get_pix_fmt_name(source);
+  if (sws_isSupportedInput(without_range(source)) == 0) {
+    return unsupported(std::string("pixel format ") + (name != nullptr ? name : "unknown") + " cannot be converted");
+  }
+  thread_local std::unique_ptr<SwsContext, SwsDeleter> scaler;
+  scaler.reset(sws_getCachedContext(scaler.release(), picture.width, picture.height, without_range(source),
+                                    picture.width, picture.height, without_range(format),
+                                    SWS_BILINEAR | SWS_FULL_CHR_H_INT | SWS_ACCURATE_RND, nullptr, nullptr, nullptr));
+  AVFramePtr converted = new_picture(format, picture.width, picture.height);
+  if (!scaler || !converted) return engine_error("no memory to convert a picture");
+  const bool from_rgb = (av_pix_fmt_desc_get(source)->flags & AV_PIX_FMT_FLAG_RGB) != 0;
+  const int* const matrix = coefficients(from_rgb ? AVCOL_SPC_SMPTE170M : matrix_of(picture));
+  sws_setColorspaceDetails(scaler.get(), matrix, is_full_range(picture) ? 1 : 0, matrix, full_range ? 1 : 0, 0, 1 << 16,
+                           1 << 16);
+  if (sws_scale(scaler.get(), picture.data, picture.linesize, 0, picture.height, converted->data,
+                converted->linesize) != picture.height) {
+    return engine_error(std::string("swscale failed on pixel format ") + name);
+  }
+  converted->color_range = full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+  converted->colorspace = from_rgb ? AVCOL_SPC_SMPTE170M : picture.colorspace;
+  converted->color_primaries = picture.color_primaries;
+  converted->color_trc = picture.color_trc;
+  converted->sample_aspect_ratio = picture.sample_aspect_ratio;
+  if (from_rgb) converted->chroma_location = AVCHROMA_LOC_LEFT;
+  return converted;
+}
+
+}  // namespace strobe::media

@@ -1,0 +1,20 @@
+// Conversion between pixel formats of one size, by swscale, into pooled buffers.
+#pragma once
+
+#include "media/ffmpeg/av.h"
+#include "strobe/base/result.h"
+
+namespace strobe::media {
+
+// What a picture's YUV numbers mean; what it leaves open is BT.601, and limited range unless its format says full.
+AVColorSpace matrix_of(const AVFrame& picture);
+bool is_full_range(const AVFrame& picture);
+
+// An empty picture of this size from a pool of the calling thread. Null when there is no memory.
+AVFramePtr new_picture(AVPixelFormat format, int width, int height);
+
+// The picture in another pixel format (and, where full_range is given, range); colour metadata is carried over.
+// Errors: kUnsupported (format), kEngine.
+Result<AVFramePtr> convert(const AVFrame& picture, AVPixelFormat format, bool full_range);
+
+}  // namespace strobe::media

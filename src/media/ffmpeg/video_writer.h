@@ -1,0 +1,11 @@
+#pragma once
+
+#include "media/sink.h"
+
+namespace strobe::media {
+
+Result<std::unique_ptr<VideoWriter>> make_video_writer(const std::filesystem::path& path, int width, int height,
+                                                       const WriterOptions& options);
+Result<void> encode_picture(const std::filesystem::path& path, const Frame& frame);
+
+}  // namespace strobe::media
