@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -27,12 +28,17 @@ class Strings {
 
   StringId intern(std::string_view text);
   std::string_view operator[](StringId id) const { return *texts_[id]; }
-  // The id of a text that is already there; 0 with found = false semantics is avoided by returning kNone.
+  // The id of a text that is already there, else kNone.
   int64_t find(std::string_view text) const;
   size_t size() const { return texts_.size(); }
 
  private:
-  std::unordered_map<std::string, StringId> ids_;
+  // Lets a view be looked up without making a string of it.
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  std::unordered_map<std::string, StringId, Hash, std::equal_to<>> ids_;
   std::vector<const std::string*> texts_;  // keys of ids_, whose addresses are stable
 };
 
@@ -56,7 +62,7 @@ struct Ranges {
   std::vector<int64_t> end_ns;  // of a range that was still open at the end: the end of the trace, see `open`
   std::vector<StringId> name;
   std::vector<int32_t> lane;      // index into lanes
-  std::vector<int64_t> frame;     // kNoFrame: inherits from its parent, which fill_parents() has done
+  std::vector<int64_t> frame;     // kNoFrame: inherits from its parent, which finish() has done
   std::vector<int32_t> parent;    // index into ranges; kNone: outermost, or asynchronous
   std::vector<uint8_t> is_async;  // may end on another lane and does not nest
   std::vector<uint8_t> open;      // had no end in the recording
@@ -131,8 +137,13 @@ struct Timeline {
   int64_t utc_start_ns = 0;  // wall clock of time 0, nanoseconds since the epoch
   int64_t duration_ns = 0;
 
-  // Sorts ranges, recomputes parents and inherited frames, and remaps what points at ranges. To be called once by
-  // whoever fills a timeline.
+  // To be called once by whoever fills a timeline (a second call changes nothing but repeats the fault counts):
+  //   - ranges, marks, counters and flows come into time order, arguments into the order of their ranges;
+  //   - parents: the innermost range of the same lane that contains the range (both ends included). Ranges of a lane
+  //     that overlap without nesting are counted as a fault; neither becomes the other's parent;
+  //   - frames are inherited from parents;
+  //   - what points at ranges (arguments, flows) follows them. The end of a flow that has a lane but no range gets the
+  //     innermost range that was open there and then.
   void finish();
 };
 

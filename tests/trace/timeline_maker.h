@@ -1,0 +1,220 @@
+// Small timelines by hand, random ones by seed, and what differs between two.
+#pragma once
+
+#include <cmath>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include "strobe/trace/timeline.h"
+
+namespace strobe::test {
+
+class TimelineMaker {
+ public:
+  trace::Timeline timeline;
+
+  int32_t lane(int32_t tid, const std::string& name = "", int32_t pid = 100,
+               trace::Lane::Kind kind = trace::Lane::Kind::kThread) {
+    timeline.lanes.push_back({kind, pid, tid, timeline.strings.intern(name)});
+    return static_cast<int32_t>(timeline.lanes.size() - 1);
+  }
+  int32_t range(const std::string& name, int32_t lane, int64_t start, int64_t end, int64_t frame = trace::kNoFrame,
+                bool is_async = false, bool open = false) {
+    trace::Ranges& ranges = timeline.ranges;
+    ranges.name.push_back(timeline.strings.intern(name));
+    ranges.lane.push_back(lane);
+    ranges.start_ns.push_back(start);
+    ranges.end_ns.push_back(end);
+    ranges.frame.push_back(frame);
+    ranges.parent.push_back(trace::kNone);
+    ranges.is_async.push_back(is_async ? 1 : 0);
+    ranges.open.push_back(open ? 1 : 0);
+    return static_cast<int32_t>(ranges.size() - 1);
+  }
+  void argument(int32_t range, const std::string& key, int64_t value) { add_argument(range, key, value); }
+  void argument(int32_t range, const std::string& key, double value) { add_argument(range, key, value); }
+  void argument(int32_t range, const std::string& key, const std::string& value) {
+    add_argument(range, key, timeline.strings.intern(value));
+  }
+  void mark(const std::string& name, int32_t lane, int64_t time, int64_t frame = trace::kNoFrame) {
+    timeline.marks.time_ns.push_back(time);
+    timeline.marks.name.push_back(timeline.strings.intern(name));
+    timeline.marks.lane.push_back(lane);
+    timeline.marks.frame.push_back(frame);
+  }
+  void flow(const std::string& name, int32_t from_lane, int64_t from, int32_t to_lane, int64_t to,
+            int32_t from_range = trace::kNone, int32_t to_range = trace::kNone) {
+    trace::Flows& flows = timeline.flows;
+    flows.name.push_back(timeline.strings.intern(name));
+    flows.from_ns.push_back(from);
+    flows.to_ns.push_back(to);
+    flows.from_range.push_back(from_range);
+    flows.to_range.push_back(to_range);
+    flows.from_lane.push_back(from_lane);
+    flows.to_lane.push_back(to_lane);
+  }
+  void counter(const std::string& name, int32_t pid, int64_t time, double value) {
+    timeline.counters.time_ns.push_back(time);
+    timeline.counters.name.push_back(timeline.strings.intern(name));
+    timeline.counters.pid.push_back(pid);
+    timeline.counters.value.push_back(value);
+  }
+  trace::Timeline finish() {
+    timeline.finish();
+    return std::move(timeline);
+  }
+
+ private:
+  template <typename Value>
+  void add_argument(int32_t range, const std::string& key, Value value) {
+    timeline.arguments.range.push_back(range);
+    timeline.arguments.key.push_back(timeline.strings.intern(key));
+    timeline.arguments.value.emplace_back(value);
+  }
+};
+
+// Everything that a timeline can hold, in any order and combination, times and texts at their limits included.
+inline trace::Timeline random_timeline(uint32_t seed, int range_count) {
+  std::mt19937 random(seed);
+  const auto below = [&random](int64_t limit) {
+    return limit <= 0 ? int64_t{0} : static_cast<int64_t>(random() % static_cast<uint64_t>(limit));
+  };
+  const std::string texts[] = {"read",
+                               "infer",
+                               "",
+                               "conv \"3x3\", 'same'",
+                               "naïve \xE2\x82\xAC",
+                               std::string("nul\0inside", 10),
+                               "\xff\xfe not UTF-8",
+                               "50 % _v7000",
+                               std::string(3000, 'x')};
+  const auto text = [&] { return texts[below(std::size(texts))]; };
+  TimelineMaker maker;
+  trace::Timeline& timeline = maker.timeline;
+  const auto name = [&] { return timeline.strings.intern(text()); };
+  for (int i = 0; i < 3; ++i) timeline.processes.push_back({static_cast<int32_t>(100 + i), name()});
+  const int64_t lane_count = 1 + below(6);
+  for (int64_t i = 0; i < lane_count; ++i)
+    maker.lane(static_cast<int32_t>(below(1 << 30)), text(), 100 + static_cast<int32_t>(below(3)),
+               static_cast<trace::Lane::Kind>(below(3)));
+  const int64_t duration = 10 * range_count + 1;
+  const auto lane = [&] { return static_cast<int32_t>(below(lane_count)); };
+  const auto frame = [&] { return below(3) == 0 ? trace::kNoFrame : below(1 << 20) - 100; };
+  for (int i = 0; i < range_count; ++i) {
+    const int64_t start = below(duration);
+    const bool open = below(20) == 0;
+    const int32_t row = maker.range(text(), lane(), start, open ? duration : start + below(duration - start), frame(),
+                                    below(5) == 0, open);
+    if (below(3) == 0) maker.argument(row, text(), static_cast<int64_t>((uint64_t{random()} << 32) | random()));
+    if (below(5) == 0) maker.argument(row, text(), below(4) == 0 ? std::nan("") : static_cast<double>(below(1000)) / 8);
+    if (below(5) == 0) maker.argument(row, text(), text());
+    if (below(4) == 0) maker.mark(text(), lane(), below(duration), frame());
+    if (below(4) == 0) maker.flow(text(), lane(), below(duration), lane(), below(duration));
+    if (below(6) == 0) maker.flow(text(), trace::kNone, below(duration), lane(), below(duration), row, row);
+    if (below(4) == 0) maker.counter(text(), 100, below(duration), static_cast<double>(below(1000)) / 3);
+  }
+  for (int64_t i = below(10); i > 0; --i)
+    timeline.layers.push_back({name(), name(), name(), below(1000), below(1000), below(1000)});
+  for (int64_t i = below(10); i > 0; --i) {
+    trace::NetworkKernel kernel{name(), name(), name(), {}, {}};
+    for (int64_t k = below(4); k > 0 && !timeline.layers.empty(); --k)
+      kernel.layers.push_back(static_cast<int32_t>(below(static_cast<int64_t>(timeline.layers.size()))));
+    for (int64_t k = below(4); k > 0; --k) kernel.duration_ns.push_back(below(1000));
+    timeline.kernels.push_back(std::move(kernel));
+  }
+  for (int64_t i = below(6); i > 0; --i) timeline.facts["fact" + std::to_string(below(10))] = text();
+  timeline.losses.dropped_records = static_cast<uint64_t>(below(3));
+  if (below(2) == 0) timeline.losses.faults["unmatched pop"] = uint64_t{1} << below(64);
+  timeline.utc_start_ns = 1'700'000'000'000'000'000 + below(1'000'000'000);
+  timeline.duration_ns = duration;
+  return maker.finish();
+}
+
+// The first difference in words; empty for equal timelines.
+inline std::string difference(const trace::Timeline& a, const trace::Timeline& b) {
+  std::ostringstream out;
+  const auto same = [&out](const char* what, const auto& left, const auto& right) {
+    if (!out.str().empty() || left == right) return;
+    out << what << " differ";
+    if constexpr (requires { left.size(); }) {
+      out << " (" << left.size() << " and " << right.size() << ")";
+      for (size_t i = 0; i < std::min(left.size(), right.size()); ++i)
+        if constexpr (requires { left[i] == right[i]; }) {
+          if (left[i] == right[i]) continue;
+          out << " at " << i;
+          break;
+        }
+    }
+  };
+  std::vector<std::string_view> left_texts, right_texts;
+  for (trace::StringId i = 0; i < a.strings.size(); ++i) left_texts.push_back(a.strings[i]);
+  for (trace::StringId i = 0; i < b.strings.size(); ++i) right_texts.push_back(b.strings[i]);
+  same("strings", left_texts, right_texts);
+  const auto flat = [](const auto& rows, auto... member) {
+    std::vector<int64_t> numbers;
+    for (const auto& row : rows) (numbers.push_back(static_cast<int64_t>(row.*member)), ...);
+    return numbers;
+  };
+  const auto processes = [&](const auto& t) { return flat(t.processes, &trace::Process::pid, &trace::Process::name); };
+  same("processes", processes(a), processes(b));
+  const auto lanes = [&](const auto& t) {
+    return flat(t.lanes, &trace::Lane::kind, &trace::Lane::pid, &trace::Lane::tid, &trace::Lane::name);
+  };
+  same("lanes", lanes(a), lanes(b));
+  same("range starts", a.ranges.start_ns, b.ranges.start_ns);
+  same("range ends", a.ranges.end_ns, b.ranges.end_ns);
+  same("range names", a.ranges.name, b.ranges.name);
+  same("range lanes", a.ranges.lane, b.ranges.lane);
+  same("range frames", a.ranges.frame, b.ranges.frame);
+  same("range parents", a.ranges.parent, b.ranges.parent);
+  same("range kinds", a.ranges.is_async, b.ranges.is_async);
+  same("open ranges", a.ranges.open, b.ranges.open);
+  same("argument ranges", a.arguments.range, b.arguments.range);
+  same("argument keys", a.arguments.key, b.arguments.key);
+  // "Not a number" equals itself here.
+  const auto values = [](const trace::Timeline& t) {
+    std::vector<std::string> texts;
+    for (const auto& value : t.arguments.value)
+      std::visit([&](auto v) { texts.push_back(std::to_string(value.index()) + ":" + std::to_string(v)); }, value);
+    return texts;
+  };
+  same("argument values", values(a), values(b));
+  same("mark times", a.marks.time_ns, b.marks.time_ns);
+  same("mark names", a.marks.name, b.marks.name);
+  same("mark lanes", a.marks.lane, b.marks.lane);
+  same("mark frames", a.marks.frame, b.marks.frame);
+  same("flow names", a.flows.name, b.flows.name);
+  same("flow starts", a.flows.from_ns, b.flows.from_ns);
+  same("flow ends", a.flows.to_ns, b.flows.to_ns);
+  same("flow sources", a.flows.from_range, b.flows.from_range);
+  same("flow targets", a.flows.to_range, b.flows.to_range);
+  same("flow source lanes", a.flows.from_lane, b.flows.from_lane);
+  same("flow target lanes", a.flows.to_lane, b.flows.to_lane);
+  same("counter times", a.counters.time_ns, b.counters.time_ns);
+  same("counter names", a.counters.name, b.counters.name);
+  same("counter processes", a.counters.pid, b.counters.pid);
+  same("counter values", a.counters.value, b.counters.value);
+  const auto layers = [&](const auto& t) {
+    using L = trace::NetworkLayer;
+    return flat(t.layers, &L::name, &L::type, &L::shape, &L::parameters, &L::flop, &L::bytes);
+  };
+  same("layers", layers(a), layers(b));
+  const auto kernels = [&](const auto& t) {
+    using K = trace::NetworkKernel;
+    return flat(t.kernels, &K::name, &K::type, &K::implementation);
+  };
+  same("kernels", kernels(a), kernels(b));
+  for (size_t i = 0; i < std::min(a.kernels.size(), b.kernels.size()); ++i) {
+    same("kernel layers", a.kernels[i].layers, b.kernels[i].layers);
+    same("kernel durations", a.kernels[i].duration_ns, b.kernels[i].duration_ns);
+  }
+  same("facts", a.facts, b.facts);
+  same("dropped records", a.losses.dropped_records, b.losses.dropped_records);
+  same("faults", a.losses.faults, b.losses.faults);
+  same("utc start", a.utc_start_ns, b.utc_start_ns);
+  same("duration", a.duration_ns, b.duration_ns);
+  return out.str();
+}
+
+}  // namespace strobe::test
