@@ -19,8 +19,11 @@ struct SpoolEvent {
     kRangeEnd,
     kAsyncBegin,  // name, id, frame
     kAsyncEnd,    // name, id
-    kArgumentInt, kArgumentDouble, kArgumentText,  // of the innermost open range of the thread: name is the key
-    kFlowOut, kFlowIn,  // name, id
+    kArgumentInt,
+    kArgumentDouble,
+    kArgumentText,  // of the innermost open range of the thread: name is the key
+    kFlowOut,
+    kFlowIn,      // name, id
     kMark,        // name, frame
     kCounter,     // name, number
     kThreadName,  // text
@@ -41,12 +44,12 @@ struct SpoolThread {
   int32_t tid = 0;
   std::string_view process_name;
   int64_t utc_minus_monotonic_ns = 0;  // adds up to wall-clock time, as sampled at start
-  bool ended = false;                  // false: killed or still running; all acknowledged records are there all the same
+  bool ended = false;  // false: killed or still running; all acknowledged records are there all the same
 };
 
 struct SpoolSummary {
   uint64_t threads = 0, events = 0, dropped = 0;
-  std::map<std::string, uint64_t> faults;  // unreadable parts by kind; the rest was read
+  std::map<std::string, uint64_t> faults;    // unreadable parts by kind; the rest was read
   std::map<std::string, std::string> facts;  // of the recorder: "clock" = "tsc" or "monotonic (...)", ...
 };
 

@@ -34,11 +34,12 @@ class Name {
 };
 
 struct Options {
-  std::filesystem::path folder;    // made when missing; one folder may take several processes
-  std::string process_name;        // empty: the program's own name
-  size_t ring_bytes = 1 << 20;     // per thread; a full ring drops and counts unless block_when_full
+  std::filesystem::path folder;  // made when missing; one folder may take several processes
+  std::string process_name;      // empty: the program's own name
+  size_t ring_bytes = 1 << 20;   // per thread; a full ring drops and counts unless block_when_full
   bool block_when_full = false;
   int drain_period_ms = 5;
+  bool use_counter = true;  // false: CLOCK_MONOTONIC even where the processor's time-stamp counter is good
 };
 
 // Begins recording of this process. Errors: kIo (folder), kUsage (already recording).
@@ -68,7 +69,7 @@ class Range {
   Range& arg(Name key, std::string_view value);
 
  private:
-  bool open_ = false;
+  uint32_t session_ = 0;  // of the recording that it was begun in; 0: not open
 };
 
 // The same as push and pop; unmatched pops are counted as faults in the trace, never undefined.
@@ -95,7 +96,7 @@ void fact(std::string_view key, std::string_view value);
 #define STROBE_RANGE_CONCAT_(a, b) a##b
 #define STROBE_RANGE_NAME_(a, b) STROBE_RANGE_CONCAT_(a, b)
 // A range until the end of the scope; the name is a literal, interned at the first pass. An optional frame id follows.
-#define STROBE_RANGE(literal, ...)                                                                  \
-  static const ::strobe::record::Name STROBE_RANGE_NAME_(strobe_name_, __LINE__){literal};          \
-  const ::strobe::record::Range STROBE_RANGE_NAME_(strobe_range_, __LINE__)(STROBE_RANGE_NAME_(strobe_name_, __LINE__) \
-                                                                            __VA_OPT__(, ) __VA_ARGS__)
+#define STROBE_RANGE(literal, ...)                                                         \
+  static const ::strobe::record::Name STROBE_RANGE_NAME_(strobe_name_, __LINE__){literal}; \
+  const ::strobe::record::Range STROBE_RANGE_NAME_(                                        \
+      strobe_range_, __LINE__)(STROBE_RANGE_NAME_(strobe_name_, __LINE__) __VA_OPT__(, ) __VA_ARGS__)

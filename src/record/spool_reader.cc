@@ -1,0 +1,153 @@
+#include "record/spool_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <set>
+
+#include "record/clock.h"
+#include "record/crc32.h"
+#include "record/decode.h"
+#include "record/encode.h"
+#include "record/layout.h"
+#include "record/names.h"
+#include "record/spool_scan.h"
+#include "record/zstd_codec.h"
+#include "strobe/base/result.h"
+
+namespace strobe::record {
+namespace {
+
+using OnEvent = std::function<void(const SpoolThread&, const SpoolEvent&)>;
+
+// Everything of one process in the folder.
+class ProcessReader {
+ public:
+  ProcessReader(const std::filesystem::path& stem, const std::vector<std::filesystem::path>& ring_files,
+                SpoolSummary& summary)
+      : summary_(summary) {
+    // In this order a live recording is read whole: what leaves a ring after it was copied is in the spool by the time
+    // that is scanned, and every name that either uses is in the names file last.
+    for (const auto& path : ring_files) {
+      auto ring = read_ring(path, summary_.faults);
+      if (ring) rings_.push_back(std::move(*ring));
+    }
+    spool_ = scan_spool(stem.string() + ".spool", summary_.faults);
+    auto names = read_whole(stem.string() + ".names");
+    if (names) {
+      uint64_t damaged = 0;
+      names_ = parse_names(*names, damaged);
+      if (damaged > 0) summary_.faults["damaged name"] += damaged;
+    } else {
+      ++summary_.faults["missing names file"];
+    }
+  }
+
+  void read(const OnEvent& on_event) {
+    if (!spool_) return;
+    const ClockMap clock(spool_->header_clock_is_counter, spool_->clock);
+    if (clock.rejected() > 0) summary_.faults["clock pair out of order"] += clock.rejected();
+    add_fact("clock", spool_->clock_note);
+    for (const auto& ring : rings_) spool_->threads.try_emplace(ring.serial).first->second.tid = ring.tid;
+    for (const auto& [serial, thread] : spool_->threads) read_thread(serial, thread, clock, on_event);
+    summary_.dropped += spool_->unattached_dropped;
+  }
+
+ private:
+  void read_thread(uint32_t serial, const ThreadBlocks& thread, const ClockMap& clock, const OnEvent& on_event) {
+    ++summary_.threads;
+    SpoolThread who;
+    who.pid = spool_->pid;
+    who.tid = thread.tid;
+    who.process_name = spool_->process_name;
+    who.utc_minus_monotonic_ns = spool_->clock.empty() ? 0 : utc_offset(spool_->clock.front());
+    who.ended = thread.ended;
+    const Decoder::Sink sink = [&](const SpoolEvent& event) {
+      ++summary_.events;
+      on_event(who, event);
+    };
+    Decoder decoder(names_, clock, summary_.faults);
+    uint64_t next = 0;
+    const auto expect = [&](uint64_t from) {
+      if (from == next) return;
+      decoder.gap();
+      ++summary_.faults["missing records"];
+    };
+    for (const BlockPlace& place : thread.blocks) {
+      if (place.to <= next) continue;  // seen already: a copy of a block
+      expect(place.from);
+      next = place.to;
+      if (!spool_->read(place, payload_)) {
+        ++summary_.faults["damaged block"];
+        decoder.gap();
+        continue;
+      }
+      decoder.block(payload_, sink);
+    }
+    uint64_t lost = thread.dropped;
+    for (const RingCopy& ring : rings_) {
+      if (ring.serial != serial) continue;
+      lost = std::max(lost, ring.dropped);
+      const uint64_t from = std::max(ring.tail, next);
+      if (from >= ring.head) continue;
+      expect(from);
+      const Encoded encoded = encode({ring.words.data(), ring.words.size() - 1}, from, ring.head, payload_);
+      if (encoded.damaged) ++summary_.faults["damaged ring"];
+      decoder.block(payload_, sink);
+      next = encoded.to;
+    }
+    if (thread.ended && next < thread.end) ++summary_.faults["missing records"];
+    if (lost > decoder.dropped()) {
+      SpoolEvent event;
+      event.type = SpoolEvent::Type::kDropped;
+      event.time_ns = decoder.last_time_ns();
+      event.integer = static_cast<int64_t>(lost - decoder.dropped());
+      sink(event);
+    }
+    summary_.dropped += std::max(lost, decoder.dropped());
+  }
+
+  static int64_t utc_offset(const ClockPair& pair) {
+    return static_cast<int64_t>(static_cast<uint64_t>(pair.realtime_ns) - static_cast<uint64_t>(pair.monotonic_ns));
+  }
+
+  // Facts of several processes that differ are listed one after the other.
+  void add_fact(const std::string& key, const std::string& value) {
+    std::string& have = summary_.facts[key];
+    if (have.find(value) != std::string::npos && !have.empty()) return;
+    have += (have.empty() ? "" : "; ") + value;
+  }
+
+  SpoolSummary& summary_;
+  std::vector<RingCopy> rings_;
+  std::optional<SpoolScan> spool_;
+  std::vector<std::string> names_;
+  std::vector<uint8_t> payload_;
+};
+
+}  // namespace
+
+Result<SpoolSummary> read_spool(const std::filesystem::path& folder, const OnEvent& on_event) {
+  std::error_code failed;
+  if (!std::filesystem::is_directory(folder, failed)) return not_found(folder.string() + ": no such folder");
+  std::set<std::filesystem::path> stems;
+  std::map<std::filesystem::path, std::vector<std::filesystem::path>> rings;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::filesystem::path& path = entry.path();
+    if (path.extension() == ".spool") stems.insert(path.parent_path() / path.stem());
+    // STEM.N.ring
+    if (path.extension() == ".ring") rings[path.parent_path() / path.stem().stem()].push_back(path);
+  }
+  if (failed) return io_error("cannot list " + folder.string() + ": " + failed.message());
+  if (stems.empty()) return bad_data(folder.string() + ": no recording in it (expected *.spool files)");
+  SpoolSummary summary;
+  for (const auto& stem : stems) {
+    auto& files = rings[stem];
+    std::sort(files.begin(), files.end());
+    ProcessReader(stem, files, summary).read(on_event);
+  }
+  return summary;
+}
+
+}  // namespace strobe::record
