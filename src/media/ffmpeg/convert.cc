@@ -66,6 +66,18 @@ const int* coefficients(AVColorSpace matrix) {
 
 }  // namespace
 
+bool has_plain_bytes(AVPixelFormat format) {
+  const AVPixFmtDescriptor* description = av_pix_fmt_desc_get(format);
+  if (description == nullptr) return false;
+  constexpr uint64_t kOther = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL |
+                              AV_PIX_FMT_FLAG_BAYER | AV_PIX_FMT_FLAG_FLOAT;
+  if ((description->flags & kOther) != 0) return false;
+  for (int c = 0; c < description->nb_components; ++c) {
+    if (description->comp[c].depth != 8 || description->comp[c].shift != 0) return false;
+  }
+  return true;
+}
+
 AVColorSpace matrix_of(const AVFrame& picture) {
   switch (picture.colorspace) {
     case AVCOL_SPC_BT709:
@@ -86,6 +98,21 @@ bool is_full_range(const AVFrame& picture) {
   if (picture.color_range != AVCOL_RANGE_UNSPECIFIED) return picture.color_range == AVCOL_RANGE_JPEG;
   const AVPixFmtDescriptor* description = av_pix_fmt_desc_get(format);
   return description != nullptr && ((description->flags & AV_PIX_FMT_FLAG_RGB) != 0 || description->nb_components < 3);
+}
+
+LumaWeights luma_weights(AVColorSpace matrix) {
+  switch (matrix) {
+    case AVCOL_SPC_BT709:
+      return {0.2126, 0.0722};
+    case AVCOL_SPC_FCC:
+      return {0.30, 0.11};
+    case AVCOL_SPC_SMPTE240M:
+      return {0.212, 0.087};
+    case AVCOL_SPC_BT2020_NCL:
+      return {0.2627, 0.0593};
+    default:
+      return {};
+  }
 }
 
 AVFramePtr new_picture(AVPixelFormat format, int width, int height) {

@@ -10,6 +10,15 @@ namespace strobe::media {
 AVColorSpace matrix_of(const AVFrame& picture);
 bool is_full_range(const AVFrame& picture);
 
+// Whether every component is one whole byte somewhere in a plane: what sampling and drawing work on as it is.
+bool has_plain_bytes(AVPixelFormat format);
+
+// Weights of red and blue in luma.
+struct LumaWeights {
+  double red = 0.299, blue = 0.114;  // ITU-R BT.601
+};
+LumaWeights luma_weights(AVColorSpace matrix);
+
 // An empty picture of this size from a pool of the calling thread. Null when there is no memory.
 AVFramePtr new_picture(AVPixelFormat format, int width, int height);
 

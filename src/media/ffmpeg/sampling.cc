@@ -44,18 +44,6 @@ Taps make_taps(int count, int full, int extent, int log2, float shift) {
   return taps;
 }
 
-bool is_sampled_directly(AVPixelFormat format) {
-  const AVPixFmtDescriptor* description = av_pix_fmt_desc_get(format);
-  if (description == nullptr) return false;
-  constexpr uint64_t kOther = AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL |
-                              AV_PIX_FMT_FLAG_BAYER | AV_PIX_FMT_FLAG_FLOAT;
-  if ((description->flags & kOther) != 0) return false;
-  for (int c = 0; c < description->nb_components; ++c) {
-    if (description->comp[c].depth != 8 || description->comp[c].shift != 0) return false;
-  }
-  return true;
-}
-
 std::array<Component, kComponents> components_of(const AVFrame& picture) {
   const AVPixFmtDescriptor& description = *av_pix_fmt_desc_get(static_cast<AVPixelFormat>(picture.format));
   const bool is_rgb = (description.flags & AV_PIX_FMT_FLAG_RGB) != 0;
@@ -88,25 +76,6 @@ std::array<Component, kComponents> components_of(const AVFrame& picture) {
     component.shift_y = top ? 0 : bottom ? 2 * middle_y : middle_y;
   }
   return components;
-}
-
-struct LumaWeights {
-  double red, blue;
-};
-
-LumaWeights luma_weights(AVColorSpace matrix) {
-  switch (matrix) {
-    case AVCOL_SPC_BT709:
-      return {0.2126, 0.0722};
-    case AVCOL_SPC_FCC:
-      return {0.30, 0.11};
-    case AVCOL_SPC_SMPTE240M:
-      return {0.212, 0.087};
-    case AVCOL_SPC_BT2020_NCL:
-      return {0.2627, 0.0593};
-    default:
-      return {0.299, 0.114};  // ITU-R BT.601
-  }
 }
 
 // Red, green and blue out of the picture's components, which come multiplied by kBlendOne.
@@ -248,7 +217,7 @@ Result<void> sample_picture(const Frame& frame, const InputFormat& format, float
   if (format.width <= 0 || format.height <= 0) return usage_error("a network input of size 0");
   AVFramePtr converted;
   const AVFrame* picture = frame.picture.get();
-  if (!is_sampled_directly(static_cast<AVPixelFormat>(picture->format))) {
+  if (!has_plain_bytes(static_cast<AVPixelFormat>(picture->format))) {
     STROBE_ASSIGN(converted, convert(*picture, AV_PIX_FMT_RGB24, true));
     picture = converted.get();
   }
