@@ -61,7 +61,9 @@ class Range {
   explicit Range(std::string_view dynamic_name, int64_t frame = kNoFrame);
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
-  ~Range() { end(); }
+  ~Range() {
+    if (session_ != 0) end();
+  }
   void end();  // earlier than the scope; a second call does nothing
   // Payload of this range; to be called while it is the innermost open one of its thread.
   Range& arg(Name key, int64_t value);
