@@ -48,14 +48,33 @@ void Canvas::paint(const Mask& mask, uint32_t rgb, float opacity) {
   for (size_t c = 0; c < components_.size(); ++c) paint_component(components_[c], mask, values[c], share);
 }
 
+// weight: 0 .. 255 * 256
+static uint8_t mix(int sample, int value, int weight) {
+  constexpr int kWhole = 255 * 256;
+  return static_cast<uint8_t>((sample * kWhole + (value - sample) * weight + kWhole / 2) / kWhole);
+}
+
 void Canvas::paint_component(const Component& component, const Mask& mask, int value, int opacity) {
-  const int cell_x = 1 << component.log2_x;
-  const int cell_y = 1 << component.log2_y;
   const int left = std::max(mask.x, 0);
   const int top = std::max(mask.y, 0);
   const int right = std::min(mask.x + mask.width, picture_.width);
   const int bottom = std::min(mask.y + mask.height, picture_.height);
   if (left >= right || top >= bottom) return;
+  if (component.log2_x == 0 && component.log2_y == 0) {
+    for (int y = top; y < bottom; ++y) {
+      const uint8_t* const covered = &mask.coverage[static_cast<size_t>(y - mask.y) * static_cast<size_t>(mask.width)];
+      uint8_t* const line = component.first + y * component.stride;
+      for (int x = left; x < right; ++x) {
+        const int cover = covered[x - mask.x];
+        if (cover == 0) continue;
+        uint8_t& sample = line[x * component.step];
+        sample = mix(sample, value, cover * opacity);
+      }
+    }
+    return;
+  }
+  const int cell_x = 1 << component.log2_x;
+  const int cell_y = 1 << component.log2_y;
   for (int row = top >> component.log2_y; row << component.log2_y < bottom; ++row) {
     uint8_t* const line = component.first + row * component.stride;
     const int first_y = std::max(row * cell_y, top);
@@ -68,12 +87,14 @@ void Canvas::paint_component(const Component& component, const Mask& mask, int v
         for (int x = first_x; x < last_x; ++x) covered += mask.at(x - mask.x, y - mask.y);
       }
       if (covered == 0) continue;
-      // A cell at the right or lower border stands for fewer pixels.
-      const int pixels = (std::min((column + 1) * cell_x, picture_.width) - column * cell_x) *
-                         (std::min((row + 1) * cell_y, picture_.height) - row * cell_y);
-      const int weight = covered * opacity / pixels;  // 0 .. 255 * 256
+      // A cell at the right or lower border of the picture may stand for fewer pixels.
+      int pixels = cell_x * cell_y;
+      if ((column + 1) * cell_x > picture_.width || (row + 1) * cell_y > picture_.height) {
+        pixels = (std::min((column + 1) * cell_x, picture_.width) - column * cell_x) *
+                 (std::min((row + 1) * cell_y, picture_.height) - row * cell_y);
+      }
       uint8_t& sample = line[column * component.step];
-      sample = static_cast<uint8_t>((sample * (65280 - weight) + value * weight + 32640) / 65280);
+      sample = mix(sample, value, covered * opacity / pixels);
     }
   }
 }

@@ -59,7 +59,8 @@ float distance_to(const Box& box, float radius, float x, float y) {
   const float r = std::min({radius, half_width, half_height});
   const float dx = std::abs(x - (box.left + box.right) / 2) - half_width + r;
   const float dy = std::abs(y - (box.top + box.bottom) / 2) - half_height + r;
-  return std::hypot(std::max(dx, 0.0F), std::max(dy, 0.0F)) + std::min(std::max(dx, dy), 0.0F) - r;
+  if (dx > 0 && dy > 0) return std::sqrt(dx * dx + dy * dy) - r;
+  return std::max(dx, dy) - r;
 }
 
 uint8_t coverage(float distance) {
@@ -81,23 +82,42 @@ void paint_shape(Canvas& canvas, int left, int top, int right, int bottom, uint3
   canvas.paint(mask, rgb, opacity);
 }
 
-// Only the frame of the box is visited, as four strips that do not overlap.
+// Only the surroundings of the line are visited: four corners and, where the box is large enough, four thin bands
+// between them. They do not overlap.
 void paint_outline(Canvas& canvas, const Box& box, const Style& style, float line, uint32_t rgb, float opacity) {
   const auto edge = [&](float x, float y) { return std::abs(distance_to(box, style.radius, x, y)) - line / 2; };
+  const auto below = [](float value) { return static_cast<int>(std::floor(value)); };
+  const auto above = [](float value) { return static_cast<int>(std::ceil(value)); };
   const float reach = line / 2 + style.radius + 2;
-  const auto outer_left = static_cast<int>(std::floor(box.left - reach));
-  const auto outer_top = static_cast<int>(std::floor(box.top - reach));
-  const auto outer_right = static_cast<int>(std::ceil(box.right + reach));
-  const auto outer_bottom = static_cast<int>(std::ceil(box.bottom + reach));
-  // Even borders: chroma samples that stand for two rows or columns belong to one strip.
-  const int inner_left = (static_cast<int>(std::ceil(box.left + reach)) + 1) & ~1;
-  const int inner_top = (static_cast<int>(std::ceil(box.top + reach)) + 1) & ~1;
-  const int inner_right = std::max(inner_left, static_cast<int>(std::floor(box.right - reach)) & ~1);
-  const int inner_bottom = std::max(inner_top, static_cast<int>(std::floor(box.bottom - reach)) & ~1);
-  paint_shape(canvas, outer_left, outer_top, outer_right, inner_top, rgb, opacity, edge);
-  paint_shape(canvas, outer_left, inner_top, inner_left, inner_bottom, rgb, opacity, edge);
-  paint_shape(canvas, inner_right, inner_top, outer_right, inner_bottom, rgb, opacity, edge);
-  paint_shape(canvas, outer_left, inner_bottom, outer_right, outer_bottom, rgb, opacity, edge);
+  const int left = below(box.left - reach);
+  const int top = below(box.top - reach);
+  const int right = above(box.right + reach);
+  const int bottom = above(box.bottom + reach);
+  // Even borders: chroma samples that stand for two rows or columns belong to one part.
+  const int inner_left = (above(box.left + reach) + 1) & ~1;
+  const int inner_top = (above(box.top + reach) + 1) & ~1;
+  const int inner_right = std::max(inner_left, below(box.right - reach) & ~1);
+  const int inner_bottom = std::max(inner_top, below(box.bottom - reach) & ~1);
+  paint_shape(canvas, left, top, inner_left, inner_top, rgb, opacity, edge);
+  paint_shape(canvas, inner_right, top, right, inner_top, rgb, opacity, edge);
+  paint_shape(canvas, left, inner_bottom, inner_left, bottom, rgb, opacity, edge);
+  paint_shape(canvas, inner_right, inner_bottom, right, bottom, rgb, opacity, edge);
+
+  const float band = line / 2 + 1;
+  const bool tall = inner_top < inner_bottom;
+  const bool wide = inner_left < inner_right;
+  if (wide) {  // of a flat box, the band of one side would miss the other: it takes the whole height
+    const int end = tall ? above(box.top + band) : inner_top;
+    const int start = tall ? below(box.bottom - band) : inner_bottom;
+    paint_shape(canvas, inner_left, below(box.top - band), inner_right, end, rgb, opacity, edge);
+    paint_shape(canvas, inner_left, start, inner_right, above(box.bottom + band), rgb, opacity, edge);
+  }
+  if (tall) {
+    const int end = wide ? above(box.left + band) : inner_left;
+    const int start = wide ? below(box.right - band) : inner_right;
+    paint_shape(canvas, below(box.left - band), inner_top, end, inner_bottom, rgb, opacity, edge);
+    paint_shape(canvas, start, inner_top, above(box.right + band), inner_bottom, rgb, opacity, edge);
+  }
 }
 
 uint32_t text_colour(uint32_t background) {
