@@ -14,6 +14,7 @@
 #ifdef STROBE_TEST_OPENCV
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
+#include <opencv2/videoio.hpp>
 #endif
 
 namespace strobe::models {
@@ -87,6 +88,28 @@ std::vector<Detection> detect(const Graph& graph, const cv::Mat& picture) {
   return decoder->decode(outputs, whole);
 }
 
+void expect_boxes(const Graph& graph, const Case& test, const cv::Mat& picture) {
+  const auto label = [&](const Detection& d) {
+    return graph.labels.empty() ? std::string() : graph.labels[static_cast<size_t>(d.class_id)];
+  };
+  const std::vector<Detection> found = detect(graph, picture);
+  std::string listing;
+  for (const Detection& d : found) {
+    listing += label(d) + " " + testing::PrintToString(d.score) + " " +
+               testing::PrintToString(std::array{d.x, d.y, d.width, d.height}) + "\n";
+  }
+  if (test.complete) {
+    EXPECT_EQ(found.size(), test.boxes.size()) << listing;
+  }
+  for (const ReferenceBox& box : test.boxes) {
+    const Detection wanted{0, 0, box.x, box.y, box.width, box.height};
+    const bool matched = std::any_of(found.begin(), found.end(), [&](const Detection& d) {
+      return label(d) == box.label && iou(d, wanted) >= 0.9F && std::abs(d.score - box.score) <= 0.02F;
+    });
+    EXPECT_TRUE(matched) << box.label << " " << box.score << " not among\n" << listing;
+  }
+}
+
 class ReferenceBoxes : public testing::TestWithParam<Case> {};
 
 TEST_P(ReferenceBoxes, AreFound) {
@@ -99,25 +122,33 @@ TEST_P(ReferenceBoxes, AreFound) {
   ASSERT_TRUE(graph) << graph.error().to_string();
   const cv::Mat picture = cv::imread(file.string());
   ASSERT_FALSE(picture.empty());
-  const std::vector<Detection> found = detect(*graph, picture);
+  expect_boxes(*graph, test, picture);
+}
 
-  std::string listing;
-  for (const Detection& d : found) {
-    listing += graph->labels.empty() ? std::to_string(d.class_id) : graph->labels[static_cast<size_t>(d.class_id)];
-    listing += " " + testing::PrintToString(d.score) + " " +
-               testing::PrintToString(std::array{d.x, d.y, d.width, d.height}) + "\n";
+TEST(RealNetworks, FindPeopleInAVideo) {
+  const auto cfg = test::shared_data("models/yolo-fastest-1.1_body.cfg");
+  const auto file = test::shared_data("video/vtest.avi");
+  STROBE_REQUIRE_DATA(cfg);
+  STROBE_REQUIRE_DATA(file);
+  OpenOptions options = real_files("yolo-fastest-1.1_body");
+  options.labels = test::shared_data("models/body.names");
+  const auto graph = open_graph(cfg.string(), options);
+  ASSERT_TRUE(graph) << graph.error().to_string();
+  cv::VideoCapture video(file.string());
+  cv::Mat picture;
+  for (int frame = 0; frame <= 100; ++frame) {
+    if (!video.read(picture)) GTEST_SKIP() << "OpenCV cannot decode " << file;
   }
-  if (test.complete) {
-    EXPECT_EQ(found.size(), test.boxes.size()) << listing;
-  }
-  for (const ReferenceBox& box : test.boxes) {
-    const Detection wanted{0, 0, box.x, box.y, box.width, box.height};
-    const bool matched = std::any_of(found.begin(), found.end(), [&](const Detection& d) {
-      const bool label = graph->labels.empty() || graph->labels[static_cast<size_t>(d.class_id)] == box.label;
-      return label && iou(d, wanted) >= 0.9F && std::abs(d.score - box.score) <= 0.02F;
-    });
-    EXPECT_TRUE(matched) << box.label << " " << box.score << " not among\n" << listing;
-  }
+  const Case test{"yolo-fastest-1.1_body",
+                  "frame 100 of vtest.avi",
+                  {{"body", 0.979F, 497, 151, 38, 65},
+                   {"body", 0.976F, 588, 153, 30, 86},
+                   {"body", 0.912F, 346, 197, 28, 77},
+                   {"body", 0.835F, 377, 183, 32, 68},
+                   {"body", 0.605F, 426, 172, 28, 82},
+                   {"body", 0.386F, 219, 56, 15, 39}},
+                  true};
+  expect_boxes(*graph, test, picture);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -150,6 +181,12 @@ INSTANTIATE_TEST_SUITE_P(
                           {"bicycle", 0.529F, 243, 187, 346, 234},
                           {"car", 0.444F, 690, 117, 38, 37}},
                          false},
+                    Case{"yolo-fastest-1.1",
+                         "giraffe.jpg",
+                         {{"giraffe", 0.948F, 162, 0, 253, 453},
+                          {"zebra", 0.928F, 311, 213, 101, 225},
+                          {"zebra", 0.558F, 255, 288, 55, 141}},
+                         true},
                     Case{"yolo-fastest-1.1", "eagle.jpg", {{"bird", 0.876F, 223, 87, 364, 356}}, true}));
 
 #endif

@@ -1,7 +1,7 @@
 # Real pictures are read with OpenCV where it is found; those tests skip elsewhere.
 target_sources(strobe_models_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/reference_executor.cc)
-find_package(OpenCV QUIET COMPONENTS core imgproc imgcodecs)
+find_package(OpenCV QUIET COMPONENTS core imgproc imgcodecs videoio)
 if(OpenCV_FOUND)
-  target_link_libraries(strobe_models_test PRIVATE opencv_core opencv_imgproc opencv_imgcodecs)
+  target_link_libraries(strobe_models_test PRIVATE opencv_core opencv_imgproc opencv_imgcodecs opencv_videoio)
   target_compile_definitions(strobe_models_test PRIVATE STROBE_TEST_OPENCV)
 endif()
