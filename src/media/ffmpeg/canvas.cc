@@ -42,59 +42,70 @@ std::array<int, 3> Canvas::component_values(uint32_t rgb) const {
   return {byte(16 + luma * 219 / 255), byte(128 + u * 224 / 255), byte(128 + v * 224 / 255)};
 }
 
-void Canvas::paint(const Mask& mask, uint32_t rgb, float opacity) {
-  const std::array<int, 3> values = component_values(rgb);
-  const int share = std::clamp(static_cast<int>(std::lround(opacity * 256)), 0, 256);
-  for (size_t c = 0; c < components_.size(); ++c) paint_component(components_[c], mask, values[c], share);
-}
+namespace {
 
 // weight: 0 .. 255 * 256
-static uint8_t mix(int sample, int value, int weight) {
+uint8_t mix(int sample, int value, int weight) {
   constexpr int kWhole = 255 * 256;
   return static_cast<uint8_t>((sample * kWhole + (value - sample) * weight + kWhole / 2) / kWhole);
 }
 
+}  // namespace
+
+// A cell at the right or lower border of the picture stands for fewer pixels.
+Mask Canvas::shrink(const Mask& mask, int log2_x, int log2_y) const {
+  const int left = std::max(mask.x, 0) >> log2_x;
+  const int top = std::max(mask.y, 0) >> log2_y;
+  const int right = AV_CEIL_RSHIFT(std::min(mask.x + mask.width, picture_.width), log2_x);
+  const int bottom = AV_CEIL_RSHIFT(std::min(mask.y + mask.height, picture_.height), log2_y);
+  Mask cells(left, top, right - left, bottom - top);
+  std::vector<int> sums(static_cast<size_t>(cells.width));
+  for (int row = 0; row < cells.height; ++row) {
+    std::fill(sums.begin(), sums.end(), 0);
+    const int cell_top = (top + row) << log2_y;
+    const int cell_bottom = std::min(cell_top + (1 << log2_y), picture_.height);
+    for (int y = std::max(cell_top, mask.y); y < std::min(cell_bottom, mask.y + mask.height); ++y) {
+      const int first = std::max(mask.x, 0);
+      const int last = std::min(mask.x + mask.width, picture_.width);
+      for (int x = first; x < last; ++x)
+        sums[static_cast<size_t>((x >> log2_x) - left)] += mask.at(x - mask.x, y - mask.y);
+    }
+    for (int column = 0; column < cells.width; ++column) {
+      const int cell_left = (left + column) << log2_x;
+      const bool whole = cell_left + (1 << log2_x) <= picture_.width && cell_bottom == cell_top + (1 << log2_y);
+      const int sum = sums[static_cast<size_t>(column)];
+      const int pixels = (std::min(cell_left + (1 << log2_x), picture_.width) - cell_left) * (cell_bottom - cell_top);
+      cells.at(column, row) = static_cast<uint8_t>(whole ? sum >> (log2_x + log2_y) : sum / pixels);
+    }
+  }
+  return cells;
+}
+
+void Canvas::paint(const Mask& mask, uint32_t rgb, float opacity) {
+  const std::array<int, 3> values = component_values(rgb);
+  const int share = std::clamp(static_cast<int>(std::lround(opacity * 256)), 0, 256);
+  paint_component(components_[0], mask, values[0], share);
+  if (components_.size() < 3) return;
+  const Component& chroma = components_[1];  // the third one is subsampled alike
+  if (chroma.log2_x == 0 && chroma.log2_y == 0) {
+    for (size_t c = 1; c < 3; ++c) paint_component(components_[c], mask, values[c], share);
+  } else {
+    const Mask cells = shrink(mask, chroma.log2_x, chroma.log2_y);
+    for (size_t c = 1; c < 3; ++c) paint_component(components_[c], cells, values[c], share);
+  }
+}
+
 void Canvas::paint_component(const Component& component, const Mask& mask, int value, int opacity) {
   const int left = std::max(mask.x, 0);
-  const int top = std::max(mask.y, 0);
-  const int right = std::min(mask.x + mask.width, picture_.width);
-  const int bottom = std::min(mask.y + mask.height, picture_.height);
-  if (left >= right || top >= bottom) return;
-  if (component.log2_x == 0 && component.log2_y == 0) {
-    for (int y = top; y < bottom; ++y) {
-      const uint8_t* const covered = &mask.coverage[static_cast<size_t>(y - mask.y) * static_cast<size_t>(mask.width)];
-      uint8_t* const line = component.first + y * component.stride;
-      for (int x = left; x < right; ++x) {
-        const int cover = covered[x - mask.x];
-        if (cover == 0) continue;
-        uint8_t& sample = line[x * component.step];
-        sample = mix(sample, value, cover * opacity);
-      }
-    }
-    return;
-  }
-  const int cell_x = 1 << component.log2_x;
-  const int cell_y = 1 << component.log2_y;
-  for (int row = top >> component.log2_y; row << component.log2_y < bottom; ++row) {
-    uint8_t* const line = component.first + row * component.stride;
-    const int first_y = std::max(row * cell_y, top);
-    const int last_y = std::min((row + 1) * cell_y, bottom);
-    for (int column = left >> component.log2_x; column << component.log2_x < right; ++column) {
-      const int first_x = std::max(column * cell_x, left);
-      const int last_x = std::min((column + 1) * cell_x, right);
-      int covered = 0;
-      for (int y = first_y; y < last_y; ++y) {
-        for (int x = first_x; x < last_x; ++x) covered += mask.at(x - mask.x, y - mask.y);
-      }
-      if (covered == 0) continue;
-      // A cell at the right or lower border of the picture may stand for fewer pixels.
-      int pixels = cell_x * cell_y;
-      if ((column + 1) * cell_x > picture_.width || (row + 1) * cell_y > picture_.height) {
-        pixels = (std::min((column + 1) * cell_x, picture_.width) - column * cell_x) *
-                 (std::min((row + 1) * cell_y, picture_.height) - row * cell_y);
-      }
-      uint8_t& sample = line[column * component.step];
-      sample = mix(sample, value, covered * opacity / pixels);
+  const int right = std::min(mask.x + mask.width, component.width);
+  const int bottom = std::min(mask.y + mask.height, component.height);
+  for (int y = std::max(mask.y, 0); y < bottom; ++y) {
+    uint8_t* const line = component.first + y * component.stride;
+    for (int x = left; x < right; ++x) {
+      const int cover = mask.at(x - mask.x, y - mask.y);
+      if (cover == 0) continue;
+      uint8_t& sample = line[x * component.step];
+      sample = mix(sample, value, cover * opacity);
     }
   }
 }

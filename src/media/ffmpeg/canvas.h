@@ -42,6 +42,9 @@ class Canvas {
     ptrdiff_t stride = 0;
     int step = 1, width = 0, height = 0, log2_x = 0, log2_y = 0;
   };
+  // The mask as subsampled components see it, in their samples.
+  Mask shrink(const Mask& mask, int log2_x, int log2_y) const;
+  // The mask counts in samples of the component.
   void paint_component(const Component& component, const Mask& mask, int value, int opacity);
   std::array<int, 3> component_values(uint32_t rgb) const;
 

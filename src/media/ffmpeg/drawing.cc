@@ -64,7 +64,7 @@ float distance_to(const Box& box, float radius, float x, float y) {
 }
 
 uint8_t coverage(float distance) {
-  return static_cast<uint8_t>(std::lround(255 * std::clamp(0.5F - distance, 0.0F, 1.0F)));
+  return static_cast<uint8_t>(255 * std::clamp(0.5F - distance, 0.0F, 1.0F) + 0.5F);
 }
 
 template <typename Distance>
