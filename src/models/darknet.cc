@@ -44,7 +44,7 @@ Result<Activation> read_activation(const DarknetSection& section, std::string_vi
     known += entry.name;
   }
   return section.unsupported_error(
-      "activation", fmt::format("activation '{}' is not known, expected one of {}", name.substr(0, 40), known));
+      "activation", fmt::format("activation '{}' is not known, expected one of {}", clipped(name), known));
 }
 
 // A key that changes what a layer computes and that is not supported unless it has its usual value.
@@ -128,7 +128,7 @@ const std::array<Importer::NamedReader, 12> Importer::kReaders = {{
 
 Result<void> Importer::net(const DarknetSection& section) {
   if (section.type() != "net" && section.type() != "network") {
-    return bad_data(fmt::format("expected [net] first, found [{}]", section.type().substr(0, 40)))
+    return bad_data(fmt::format("expected [net] first, found [{}]", clipped(section.type())))
         .at(fmt::format("line {}", section.line()));
   }
   STROBE_ASSIGN(int64_t width, section.integer("width"));
@@ -154,7 +154,7 @@ Result<void> Importer::layer(const DarknetSection& section) {
   std::string known;
   for (const NamedReader& entry : kReaders) known += fmt::format("{}[{}]", known.empty() ? "" : " ", entry.type);
   return unsupported(
-             fmt::format("layer type [{}] is not supported, expected one of {}", section.type().substr(0, 40), known))
+             fmt::format("layer type [{}] is not supported, expected one of {}", clipped(section.type()), known))
       .at(fmt::format("line {}", section.line()));
 }
 

@@ -20,8 +20,7 @@ std::string squeeze(std::string_view line) {
 }
 
 std::string quoted(std::string_view text) {
-  constexpr size_t kLongest = 40;
-  return text.size() <= kLongest ? fmt::format("'{}'", text) : fmt::format("'{}...'", text.substr(0, kLongest));
+  return fmt::format("'{}'", clipped(text));
 }
 
 bool is_control(char c) {
@@ -62,6 +61,14 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 }  // namespace
+
+std::string clipped(std::string_view text) {
+  constexpr size_t kLongest = 40;
+  std::string shown(text.substr(0, kLongest));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  return text.size() > kLongest ? shown + "..." : shown;
+}
 
 const DarknetOption* DarknetSection::find(std::string_view key) const {
   const auto it = std::find_if(options_.begin(), options_.end(), [&](const auto& option) { return option.key == key; });

@@ -47,6 +47,9 @@ class DarknetSection {
   std::vector<DarknetOption> options_;
 };
 
+// Foreign text as an error message may quote it: at most 40 characters, of ASCII only.
+std::string clipped(std::string_view text);
+
 // Errors: kBadData with the line: binary data, empty, a line that is neither a section nor key=value, a key before the
 // first section.
 Result<std::vector<DarknetSection>> parse_darknet_text(std::string_view text);

@@ -148,6 +148,8 @@ TEST(Darknet, SaysWhichLineIsWrongAndWhatWasExpected) {
             "line 4, [convolutional]: filters= is missing, expected a whole number");
   EXPECT_EQ(error_of(net + "[convolutional]\n\nfilters=many\n"),
             "line 6, [convolutional]: filters= expects a whole number, found 'many'");
+  EXPECT_EQ(error_of(net + "[convolutional]\nfilters=\xC3\xA4" + std::string(60, '1') + "\n"),
+            "line 5, [convolutional]: filters= expects a whole number, found '??" + std::string(38, '1') + "...'");
   EXPECT_EQ(error_of(net + "[convolutional]\nfilters=3.5\n"),
             "line 5, [convolutional]: filters= expects a whole number, found '3.5'");
   EXPECT_EQ(error_of(net + "[convolutional]\nfilters=4\ngroups=2\nactivation=linear\n"),
