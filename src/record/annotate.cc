@@ -1,5 +1,8 @@
 #include "strobe/record/annotate.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <bit>
 
 #include "record/names.h"
@@ -44,12 +47,7 @@ Range& Range::arg(Name key, double value) {
 Range& Range::arg(Name key, std::string_view value) {
   if (session_ == 0) return *this;
   ThreadLog* log = current_log();
-  if (log == nullptr || log->session != session_) return *this;
-  if (log->depth == log->dropped_depth && log->depth > 0) {
-    count_drop(*log);
-  } else {
-    put_text(*log, first_word(RecordType::kArgText, key.id()), value);
-  }
+  if (log != nullptr && log->session == session_) put_text_arg(*log, key.id(), value);
   return *this;
 }
 
@@ -73,8 +71,9 @@ void async_end(Name name, uint64_t id) {
   if (ThreadLog* log = current_log()) put(*log, RecordType::kAsyncEnd, 0, uint64_t{name.id()}, id);
 }
 uint64_t new_id() {
+  // The process's id on top keeps the ids of processes that record into one folder apart, forked ones too.
   static std::atomic<uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return static_cast<uint64_t>(::getpid()) << 40 | (last.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
 void flow_out(Name name, uint64_t id) {

@@ -78,7 +78,10 @@ void leave_session(ThreadLog& log) {
   log = ThreadLog{};
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (extra == nullptr) return;
-  if (extra->ring) extra->ring->ended.store(true, std::memory_order_release);
+  if (extra->ring) {
+    extra->ring->ended.store(true, std::memory_order_release);
+    extra->bell->ring();  // the ring may serve another thread soon
+  }
   delete extra;
 }
 
@@ -241,6 +244,11 @@ void put_text(ThreadLog& log, uint64_t first, std::string_view text) {
   const std::string_view kept = cut(text, max_text(log) - kCut.size());
   const std::string_view end = kept.size() < text.size() ? kCut : std::string_view{};
   put_pieces(log, first, kept.size() + end.size(), {kept, end});
+}
+
+void put_text_arg(ThreadLog& log, uint32_t key, std::string_view value) {
+  if (log.depth == log.dropped_depth && log.depth > 0) return count_drop(log);
+  put_text(log, first_word(RecordType::kArgText, key), value);
 }
 
 void put_fact(ThreadLog& log, std::string_view key, std::string_view value) {

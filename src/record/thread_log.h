@@ -72,6 +72,7 @@ void end_unusual(ThreadLog& log);
 void count_drop(ThreadLog& log);
 // [first] [length] [text...]; with a `key`, lengths and texts of both in one. Longer texts than max_text are cut.
 void put_text(ThreadLog& log, uint64_t first, std::string_view text);
+void put_text_arg(ThreadLog& log, uint32_t key, std::string_view value);
 void put_fact(ThreadLog& log, std::string_view key, std::string_view value);
 bool begin_dynamic(ThreadLog& log, std::string_view name, int64_t frame);
 void set_thread_name(std::string_view name);

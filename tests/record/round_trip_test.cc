@@ -54,6 +54,7 @@ TEST(RoundTrip, EveryKindOfEventComesBackInOrder) {
   push(decode);
   pop();
   auto totals = stop();
+  name_thread("");
   ASSERT_TRUE(totals) << totals.error().to_string();
   EXPECT_FALSE(recording());
   EXPECT_EQ(totals->dropped, 0U);

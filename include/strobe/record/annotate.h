@@ -27,9 +27,12 @@ inline constexpr int64_t kNoFrame = -1;
 class Name {
  public:
   explicit Name(std::string_view text);
+  // A name that was interned before.
+  static Name with_id(uint32_t id) { return Name(id); }
   uint32_t id() const { return id_; }
 
  private:
+  explicit Name(uint32_t id) : id_(id) {}
   uint32_t id_;
 };
 

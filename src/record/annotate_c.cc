@@ -1,0 +1,122 @@
+#include "strobe/record/annotate_c.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include "record/names.h"
+#include "record/thread_log.h"
+#include "strobe/record/annotate.h"
+
+// The names of this ABI are seen from outside of the library or program that holds the recorder.
+#pragma GCC visibility push(default)
+
+namespace strobe::record {
+namespace {
+
+// A null text is an empty one: a caller in C gets no crash out of an annotation.
+std::string_view text_of(const char* text) {
+  return text != nullptr ? std::string_view(text) : std::string_view();
+}
+
+int report(const Error& error, char* message, size_t bytes) {
+  if (message != nullptr && bytes > 0) {
+    const std::string line = error.to_string();
+    const size_t kept = std::min(line.size(), bytes - 1);
+    std::memcpy(message, line.data(), kept);
+    message[kept] = 0;
+  }
+  return error.exit_code();
+}
+
+}  // namespace
+}  // namespace strobe::record
+
+using strobe::record::current_log;
+using strobe::record::Name;
+using strobe::record::RecordType;
+using strobe::record::text_of;
+using strobe::record::ThreadLog;
+
+extern "C" {
+
+int strobe_annotate_abi(void) {
+  return STROBE_ANNOTATE_ABI;
+}
+
+int strobe_start(const char* folder, char* message, size_t message_bytes) {
+  strobe::record::Options options;
+  options.folder = text_of(folder);
+  const auto started = strobe::record::start(options);
+  return started ? 0 : strobe::record::report(started.error(), message, message_bytes);
+}
+int strobe_stop(uint64_t* dropped, char* message, size_t message_bytes) {
+  const auto totals = strobe::record::stop();
+  if (!totals) return strobe::record::report(totals.error(), message, message_bytes);
+  if (dropped != nullptr) *dropped = totals->dropped;
+  return 0;
+}
+int strobe_recording(void) {
+  return strobe::record::recording() ? 1 : 0;
+}
+
+strobe_name strobe_intern(const char* text) {
+  return strobe::record::NameTable::instance().intern(text_of(text));
+}
+
+void strobe_push(strobe_name name, int64_t frame) {
+  strobe::record::push(Name::with_id(name), frame);
+}
+void strobe_push_text(const char* name, int64_t frame) {
+  if (ThreadLog* log = current_log()) strobe::record::begin_dynamic(*log, text_of(name), frame);
+}
+void strobe_pop(void) {
+  strobe::record::pop();
+}
+
+void strobe_arg_int(strobe_name key, int64_t value) {
+  if (ThreadLog* log = current_log())
+    strobe::record::put_arg(*log, RecordType::kArgInt, key, static_cast<uint64_t>(value));
+}
+void strobe_arg_double(strobe_name key, double value) {
+  if (ThreadLog* log = current_log())
+    strobe::record::put_arg(*log, RecordType::kArgDouble, key, std::bit_cast<uint64_t>(value));
+}
+void strobe_arg_text(strobe_name key, const char* value) {
+  if (ThreadLog* log = current_log()) strobe::record::put_text_arg(*log, key, text_of(value));
+}
+
+void strobe_async_begin(strobe_name name, uint64_t id, int64_t frame) {
+  strobe::record::async_begin(Name::with_id(name), id, frame);
+}
+void strobe_async_end(strobe_name name, uint64_t id) {
+  strobe::record::async_end(Name::with_id(name), id);
+}
+uint64_t strobe_new_id(void) {
+  return strobe::record::new_id();
+}
+
+void strobe_flow_out(strobe_name name, uint64_t id) {
+  strobe::record::flow_out(Name::with_id(name), id);
+}
+void strobe_flow_in(strobe_name name, uint64_t id) {
+  strobe::record::flow_in(Name::with_id(name), id);
+}
+
+void strobe_mark(strobe_name name, int64_t frame) {
+  strobe::record::mark(Name::with_id(name), frame);
+}
+void strobe_counter(strobe_name name, double value) {
+  strobe::record::counter(Name::with_id(name), value);
+}
+void strobe_name_thread(const char* name) {
+  strobe::record::name_thread(text_of(name));
+}
+void strobe_fact(const char* key, const char* value) {
+  strobe::record::fact(text_of(key), text_of(value));
+}
+
+}  // extern "C"
+
+#pragma GCC visibility pop
