@@ -1,0 +1,157 @@
+// The plots. Each function gives {data, layout, height} from the runs as they are; draw() puts it onto the page and draws
+// it anew when the colour scheme changes.
+const drawn = [];
+
+function axis(title, more = {}) {
+  return {title: {text: title, font: {size: 12, color: cssColour("soft")}, standoff: 8}, gridcolor: cssColour("line"), zeroline: false,
+          linecolor: cssColour("line-strong"), tickcolor: cssColour("line-strong"), automargin: true, ...more};
+}
+
+function layoutOf(height, more) {
+  return {
+    height, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: {l: 52, r: 12, t: 10, b: 42},
+    font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: cssColour("soft")}, showlegend: false,
+    hoverlabel: {bgcolor: cssColour("ink"), bordercolor: "rgba(0,0,0,0)", align: "left",
+                 font: {color: cssColour("page"), size: 12.5, family: getComputedStyle(document.body).fontFamily}},
+    legend: {orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: {size: 12.5}}, ...more};
+}
+
+function draw(box, make) {
+  const show = () => {
+    const {data, layout} = make();
+    Plotly.react(box, data, layout, {responsive: true, displaylogo: false, displayModeBar: "hover",
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"]});
+  };
+  show();
+  drawn.push({box, show});
+}
+darkQuery.addEventListener("change", () => drawn.forEach(({show}) => show()));
+
+// At most about `most` points, keeping the smallest and largest of each interval, so that no spike is lost.
+function thinned(xs, ys, most) {
+  if (xs.length <= most) return {x: Array.from(xs), y: Array.from(ys)};
+  const x = [], y = [], step = Math.ceil(xs.length / (most / 2));
+  for (let begin = 0; begin < xs.length; begin += step) {
+    let low = begin, high = begin;
+    for (let i = begin; i < Math.min(begin + step, xs.length); ++i) {
+      if (ys[i] < ys[low]) low = i;
+      if (ys[i] > ys[high]) high = i;
+    }
+    for (const i of low < high ? [low, high] : high < low ? [high, low] : [low]) { x.push(xs[i]); y.push(ys[i]); }
+  }
+  return {x, y};
+}
+
+const columnTitle = column => column === "total_ms" ? "whole frame" : column.replace(/_ms$/, "");
+
+function latencyOverFrames(column) {
+  const data = runs.filter(run => run.frames[column]).map(run => {
+    const points = thinned(run.frames.frame, run.frames[column], 4000);
+    const many = points.x.length > 600;
+    return {type: "scatter", mode: many ? "lines" : "lines+markers", name: plain(run.label), ...points,
+            line: {color: runColour(run), width: many ? 1 : 1.6}, marker: {color: runColour(run), size: 3.5},
+            hovertemplate: "frame %{x}: <b>%{y:.2f} ms</b><extra>" + plain(run.label) + "</extra>"};
+  });
+  const spread = spreadOf(column);
+  return {data, layout: layoutOf(320, {showlegend: runs.length > 1, margin: {l: 56, r: 12, t: 8, b: 44},
+    xaxis: axis("frame"), yaxis: axis("ms", spread.wide ? {type: "log", dtick: "D1"} : {rangemode: "tozero"})})};
+}
+
+// Whether the runs' times lie so far apart that only a logarithmic axis shows them all.
+function spreadOf(column) {
+  const middles = runs.filter(run => run.frames.n && run.frames[column])
+    .map(run => Float64Array.from(run.frames[column]).filter(Number.isFinite).sort()).filter(v => v.length)
+    .map(values => [values[values.length >> 1], values[values.length - 1]]).filter(([middle]) => middle > 0);
+  if (!middles.length) return {wide: false};
+  return {wide: Math.max(...middles.map(m => m[1])) / Math.min(...middles.map(m => m[0])) > 12};
+}
+
+function latencyEcdf(column) {
+  const data = runs.filter(run => run.frames[column]).map(run => {
+    const values = Float64Array.from(run.frames[column]).filter(Number.isFinite).sort();
+    const n = values.length, step = Math.max(1, Math.floor(n / 1500)), x = [], y = [];
+    for (let i = 0; i < n; i += step) { x.push(values[i]); y.push((i + 1) / n); }
+    if (n && x[x.length - 1] !== values[n - 1]) { x.push(values[n - 1]); y.push(1); }
+    return {type: "scatter", mode: "lines", name: plain(run.label), x, y, line: {color: runColour(run), width: 2, shape: "hv"},
+            hovertemplate: "%{y:.1%} within <b>%{x:.2f} ms</b><extra>" + plain(run.label) + "</extra>"};
+  });
+  const levels = [0.5, 0.9, 0.99];
+  return {data, layout: layoutOf(320, {showlegend: runs.length > 1, margin: {l: 52, r: 34, t: 8, b: 44},
+    xaxis: axis("ms", spreadOf(column).wide ? {type: "log", dtick: "D1"} : {}), yaxis: axis("", {tickformat: ".0%", range: [0, 1.02]}),
+    shapes: levels.map(level => ({type: "line", xref: "paper", x0: 0, x1: 1, y0: level, y1: level, line: {color: cssColour("faint"), width: 1, dash: "dot"}})),
+    annotations: levels.map(level => ({xref: "paper", x: 1, xanchor: "left", xshift: 5, y: level, text: "p" + 100 * level, showarrow: false,
+                                       font: {size: 11, color: cssColour("faint")}}))})};
+}
+
+const stageRow = (run, stage) => run.stages.find(row => row.stage === stage);
+
+function stageShares() {
+  const data = stageNames.map(stage => ({type: "bar", orientation: "h", name: plain(stage), y: runs.map(run => run.index),
+    x: runs.map(run => (stageRow(run, stage) || {}).mean_ms ?? null), marker: {color: colourOf(stage), line: {color: cssColour("card"), width: 1.5}},
+    text: runs.map(run => (stageRow(run, stage) || {}).share > 0.07 ? plain(stage) : ""), textposition: "inside", insidetextanchor: "middle",
+    textfont: {color: inkOn(colourOf(stage)), size: 11.5}, textangle: 0, constraintext: "none",
+    customdata: runs.map(run => [plain(run.label), percent((stageRow(run, stage) || {}).share)]),
+    hovertemplate: "%{customdata[0]}, <b>" + plain(stage) + "</b>: %{x:.2f} ms a frame, %{customdata[1]}<extra></extra>"}));
+  return {data, layout: layoutOf(64 + 46 * runs.length, {barmode: "stack", bargap: 0.3, xaxis: axis("mean service time of a frame, ms"),
+    yaxis: {tickvals: runs.map(run => run.index), ticktext: runs.map(run => plain(shorten(run.label, 22)) + " "), autorange: "reversed", automargin: true,
+            tickfont: {color: cssColour("ink"), size: 12.5}}, margin: {l: 40, r: 12, t: 4, b: 42}})};
+}
+
+function stageQuantiles() {
+  const data = runs.map(run => {
+    const rows = stageNames.map(stage => stageRow(run, stage)).filter(Boolean);
+    return {type: "bar", name: plain(run.label), x: rows.map(row => plain(row.stage)), y: rows.map(row => row.p50_ms),
+      marker: {color: runColour(run)}, error_y: {type: "data", symmetric: false, array: rows.map(row => Math.max(0, row.p99_ms - row.p50_ms)),
+      arrayminus: rows.map(() => 0), color: cssColour("soft"), thickness: 1.2, width: 4},
+      customdata: rows.map(row => [row.p90_ms, row.p99_ms, row.max_ms, row.count]),
+      hovertemplate: "<b>%{x}</b>: p50 %{y:.3f} ms, p90 %{customdata[0]:.3f}, p99 %{customdata[1]:.3f}, max %{customdata[2]:.3f}; %{customdata[3]} times<extra>" + plain(run.label) + "</extra>"};
+  });
+  return {data, layout: layoutOf(320, {barmode: "group", bargap: 0.32, bargroupgap: 0.08, showlegend: runs.length > 1,
+    xaxis: axis("", {tickfont: {color: cssColour("ink"), size: 12.5}}), yaxis: axis("ms", {type: "log", dtick: "D1"})})};
+}
+
+// A stage alone against what the pipeline reached. All runs share one scale.
+function limits(run) {
+  const rows = run.limits.filter(row => isNumber(row.alone_fps));
+  const {end_to_end_fps: reached, limit_fps: limit, slowest_stage_fps: slowest} = run.throughput;
+  const cpu = rows.reduce((sum, row) => sum + (row.cpu_ms_per_frame || 0), 0);
+  const cores = run.throughput.cores;
+  const bars = rows.map(row => ({name: row.stage, fps: row.alone_fps, colour: colourOf(row.stage), cpu: row.cpu_ms_per_frame}));
+  if (cpu > 0 && isNumber(cores)) bars.push({name: "all on " + significant(cores) + (cores === 1 ? " core" : " cores"), fps: 1000 * cores / cpu, colour: cssColour("faint"), cpu});
+  const every = runs.flatMap(other => [...other.limits.map(row => row.alone_fps), other.throughput.end_to_end_fps]).filter(v => v > 0);
+  const range = [Math.log10(Math.min(...every)) - 0.25, Math.log10(Math.max(...every)) + 0.35];
+  const line = (x, dash) => ({type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: {color: cssColour("ink"), width: 1.6, dash}});
+  const label = (x, text, anchor) => ({x: Math.log10(x), xanchor: anchor, yref: "paper", y: 1, yanchor: "bottom", text, showarrow: false, font: {size: 12, color: cssColour("ink")}});
+  const shapes = [], annotations = [];
+  if (limit > 0) { shapes.push(line(limit, "dot")); annotations.push(label(limit, " limit " + significant(limit), "left")); }
+  if (reached > 0) { shapes.push(line(reached, "solid")); annotations.push(label(reached, "<b>reached " + significant(reached) + "</b> ", "right")); }
+  return {data: [{type: "bar", orientation: "h", y: bars.map(bar => plain(bar.name)), x: bars.map(bar => bar.fps), marker: {color: bars.map(bar => bar.colour)},
+      text: bars.map(bar => significant(bar.fps)), textposition: "outside", textfont: {size: 11.5, color: cssColour("soft")}, cliponaxis: false,
+      customdata: bars.map(bar => bar.cpu ?? null),
+      hovertemplate: "<b>%{y}</b> alone: %{x:.1f} FPS, %{customdata:.2f} ms of CPU a frame<extra></extra>"}],
+    layout: layoutOf(96 + 27 * bars.length, {bargap: 0.34, shapes, annotations, margin: {l: 40, r: 22, t: 26, b: 42},
+      xaxis: axis("frames per second", {type: "log", range, dtick: 1, minor: {dtick: "D1", showgrid: false}}),
+      yaxis: {autorange: "reversed", automargin: true, ticksuffix: " ", tickfont: {color: cssColour("ink"), size: 12.5}}})};
+}
+
+const kTopLayers = 20;
+function topLayers(run) {
+  const rows = run.layers.filter(row => isNumber(row.mean_us)).sort((a, b) => b.mean_us - a.mean_us).slice(0, kTopLayers);
+  return {data: [{type: "bar", orientation: "h", y: rows.map((row, i) => i), x: rows.map(row => row.mean_us / 1000), marker: {color: rows.map(row => typeColour(row.type))},
+      text: rows.map(row => percent(row.share)), textposition: "outside", textfont: {size: 11, color: cssColour("faint")}, cliponaxis: false,
+      customdata: rows.map(row => [plain(row.layer), plain(row.type), plain(row.shape || ""), significant(row.mean_us), significant(row.p99_us), significant(row.mflop), significant(row.gflops), plain(shorten(row.kernel || "", 70))]),
+      hovertemplate: "<b>%{customdata[0]}</b><br>%{customdata[1]}, %{customdata[2]}<br>mean %{customdata[3]} µs, p99 %{customdata[4]} µs<br>%{customdata[5]} MFLOP at %{customdata[6]} GFLOP/s<br>in %{customdata[7]}<extra></extra>"}],
+    layout: layoutOf(64 + 19 * rows.length, {bargap: 0.25, margin: {l: 40, r: 40, t: 4, b: 42}, xaxis: axis("mean time, ms"),
+      yaxis: {autorange: "reversed", automargin: true, tickvals: rows.map((row, i) => i), ticktext: rows.map(row => plain(shortenMiddle(row.layer, 28)) + " "),
+              tickfont: {size: 11, family: "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"}}})};
+}
+
+function queues(run) {
+  const start = run.timeline.run[0] / 1e9;
+  const data = run.counters.map(counter => {
+    const stage = counter.name.replace(/^queue:/, "");
+    return {type: "scatter", mode: "lines", name: plain(stage), x: counter.seconds.map(s => s - start), y: counter.values,
+            line: {color: colourOf(stage), width: 1.4, shape: "hv"}, hovertemplate: "%{x:.3f} s: <b>%{y}</b><extra>" + plain(counter.name) + "</extra>"};
+  });
+  return {data, layout: layoutOf(260, {showlegend: true, margin: {l: 40, r: 12, t: 8, b: 42}, xaxis: axis("s since the run began"), yaxis: axis("waiting", {rangemode: "tozero"})})};
+}

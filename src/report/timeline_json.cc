@@ -1,0 +1,251 @@
+#include "report/timeline_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <tuple>
+
+#include "report/packing.h"
+
+namespace strobe::report {
+
+using nlohmann::ordered_json;
+using trace::Timeline;
+
+namespace {
+
+// More arguments than this make the page slow to open; what is left out is said.
+constexpr size_t kMostArguments = 200'000;
+constexpr size_t kMostAsyncRows = 64;
+
+struct Row {
+  int32_t lane = 0;
+  int depth = 0;
+  bool async = false;
+  int64_t last_end = 0;
+  std::vector<int32_t> ranges;  // in order of start
+};
+
+// Where a range is drawn.
+struct Place {
+  int32_t row = trace::kNone;
+  int32_t index = 0;
+};
+
+// Names that the page needs, numbered from 0 in order of first use.
+class NameTable {
+ public:
+  explicit NameTable(const trace::Strings& strings) : strings_(strings), number_(strings.size(), trace::kNone) {}
+
+  int64_t number(trace::StringId id) {
+    if (number_[id] == trace::kNone) {
+      number_[id] = static_cast<int32_t>(texts_.size());
+      texts_.emplace_back(strings_[id]);
+    }
+    return number_[id];
+  }
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  const trace::Strings& strings_;
+  std::vector<int32_t> number_;
+  std::vector<std::string> texts_;
+};
+
+class Layout {
+ public:
+  explicit Layout(const Timeline& timeline) : places(timeline.ranges.size()) {
+    const auto& ranges = timeline.ranges;
+    std::vector<int> depth(ranges.size(), 0);
+    std::vector<std::vector<int32_t>> rows_of(timeline.lanes.size() * 2);  // nested and asynchronous ones apart
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      const int32_t parent = ranges.parent[i];
+      if (parent != trace::kNone && !ranges.is_async[i]) depth[i] = depth[static_cast<size_t>(parent)] + 1;
+      place(timeline, i, depth[i], rows_of[static_cast<size_t>(ranges.lane[i]) * 2 + (ranges.is_async[i] ? 1 : 0)]);
+    }
+    sort_rows();
+  }
+
+  std::vector<Row> rows;
+  std::vector<Place> places;  // by range
+  size_t left_out = 0;        // asynchronous ranges that overlap too many others
+
+ private:
+  // Takes the first line at or below the nesting depth that is free again: foreign traces may overlap where they
+  // should nest.
+  void place(const Timeline& timeline, size_t range, int depth, std::vector<int32_t>& lines) {
+    const bool async = timeline.ranges.is_async[range] != 0;
+    auto line = static_cast<size_t>(depth);
+    while (line < lines.size() && rows[static_cast<size_t>(lines[line])].last_end > timeline.ranges.start_ns[range])
+      ++line;
+    if (async && line >= kMostAsyncRows) {
+      ++left_out;
+      return;
+    }
+    while (line >= lines.size()) {
+      lines.push_back(static_cast<int32_t>(rows.size()));
+      rows.push_back({timeline.ranges.lane[range], static_cast<int>(lines.size()) - 1, async, 0, {}});
+    }
+    Row& row = rows[static_cast<size_t>(lines[line])];
+    places[range] = {lines[line], static_cast<int32_t>(row.ranges.size())};
+    row.ranges.push_back(static_cast<int32_t>(range));
+    row.last_end = std::max(row.last_end, timeline.ranges.end_ns[range]);
+  }
+
+  void sort_rows() {
+    std::vector<int32_t> order(rows.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [this](int32_t a, int32_t b) {
+      const auto key = [this](int32_t r) {
+        const Row& row = rows[static_cast<size_t>(r)];
+        return std::tuple(row.lane, row.async, row.depth);
+      };
+      return key(a) < key(b);
+    });
+    std::vector<Row> sorted;
+    std::vector<int32_t> moved(rows.size());
+    for (const int32_t old : order) {
+      moved[static_cast<size_t>(old)] = static_cast<int32_t>(sorted.size());
+      sorted.push_back(std::move(rows[static_cast<size_t>(old)]));
+    }
+    rows = std::move(sorted);
+    for (Place& place : places)
+      if (place.row != trace::kNone) place.row = moved[static_cast<size_t>(place.row)];
+  }
+};
+
+ordered_json lanes_json(const Timeline& timeline) {
+  ordered_json out = ordered_json::array();
+  for (const trace::Lane& lane : timeline.lanes) {
+    std::string process;
+    for (const trace::Process& candidate : timeline.processes)
+      if (candidate.pid == lane.pid) process = timeline.strings[candidate.name];
+    std::string name(timeline.strings[lane.name]);
+    if (name.empty()) name = "thread " + std::to_string(lane.tid);
+    out.push_back({{"name", name}, {"pid", lane.pid}, {"process", process}});
+  }
+  return out;
+}
+
+ordered_json row_json(const Timeline& timeline, const Row& row, NameTable& names) {
+  const auto& ranges = timeline.ranges;
+  VarintWriter times, name_ids, frames;
+  std::vector<int32_t> open;
+  int64_t end = 0, frame = 0;
+  for (size_t i = 0; i < row.ranges.size(); ++i) {
+    const auto r = static_cast<size_t>(row.ranges[i]);
+    const int64_t start = std::max(ranges.start_ns[r], end);
+    const int64_t duration = std::max<int64_t>(0, ranges.end_ns[r] - start);
+    times.add(static_cast<uint64_t>(start - end));
+    times.add(static_cast<uint64_t>(duration));
+    name_ids.add(static_cast<uint64_t>(names.number(ranges.name[r])));
+    frames.add_signed(ranges.frame[r] - frame);
+    if (ranges.open[r]) open.push_back(static_cast<int32_t>(i));
+    end = start + duration;
+    frame = ranges.frame[r];
+  }
+  return {
+      {"lane", row.lane},        {"depth", row.depth},         {"async", row.async},        {"n", row.ranges.size()},
+      {"times", times.base64()}, {"names", name_ids.base64()}, {"frames", frames.base64()}, {"open", open}};
+}
+
+// Arrows between drawn ranges, by the row and time of their tails: from row, from time, to row, to time - from time.
+ordered_json flows_json(const Timeline& timeline, const Layout& layout) {
+  const auto& flows = timeline.flows;
+  struct Arrow {
+    int32_t from_row, to_row;
+    int64_t from_ns, to_ns;
+  };
+  std::vector<Arrow> arrows;
+  for (size_t i = 0; i < flows.size(); ++i) {
+    if (flows.from_range[i] == trace::kNone || flows.to_range[i] == trace::kNone) continue;
+    const Place from = layout.places[static_cast<size_t>(flows.from_range[i])];
+    const Place to = layout.places[static_cast<size_t>(flows.to_range[i])];
+    if (from.row == trace::kNone || to.row == trace::kNone) continue;
+    arrows.push_back({from.row, to.row, flows.from_ns[i], flows.to_ns[i]});
+  }
+  std::sort(arrows.begin(), arrows.end(), [](const Arrow& a, const Arrow& b) {
+    return std::tie(a.from_row, a.from_ns) < std::tie(b.from_row, b.from_ns);
+  });
+  VarintWriter out;
+  int64_t before = 0;
+  for (const Arrow& arrow : arrows) {
+    out.add(static_cast<uint64_t>(arrow.from_row));
+    out.add_signed(arrow.from_ns - before);
+    out.add(static_cast<uint64_t>(arrow.to_row));
+    out.add_signed(arrow.to_ns - arrow.from_ns);
+    before = arrow.from_ns;
+  }
+  return {{"n", arrows.size()}, {"data", out.base64()}};
+}
+
+// lane, time - time before, name, frame of each.
+ordered_json marks_json(const Timeline& timeline, NameTable& names) {
+  const auto& marks = timeline.marks;
+  VarintWriter out;
+  int64_t before = 0;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    out.add(static_cast<uint64_t>(std::max(0, marks.lane[i])));
+    out.add_signed(marks.time_ns[i] - before);
+    out.add(static_cast<uint64_t>(names.number(marks.name[i])));
+    out.add_signed(marks.frame[i]);
+    before = marks.time_ns[i];
+  }
+  return {{"n", marks.size()}, {"data", out.base64()}};
+}
+
+// "at": row and index of the range of each argument; "keys" and "values" in the same order.
+ordered_json arguments_json(const Timeline& timeline, const Layout& layout, NameTable& names) {
+  const auto& arguments = timeline.arguments;
+  VarintWriter at, keys;
+  ordered_json values = ordered_json::array();
+  for (size_t i = 0; i < std::min(arguments.size(), kMostArguments); ++i) {
+    const Place place = layout.places[static_cast<size_t>(arguments.range[i])];
+    if (place.row == trace::kNone) continue;
+    at.add(static_cast<uint64_t>(place.row));
+    at.add(static_cast<uint64_t>(place.index));
+    keys.add(static_cast<uint64_t>(names.number(arguments.key[i])));
+    const auto& value = arguments.value[i];
+    if (const auto* count = std::get_if<int64_t>(&value)) values.push_back(*count);
+    if (const auto* measure = std::get_if<double>(&value)) values.push_back(*measure);
+    if (const auto* text = std::get_if<trace::StringId>(&value)) values.emplace_back(timeline.strings[*text]);
+  }
+  return {{"at", at.base64()}, {"keys", keys.base64()}, {"values", values}};
+}
+
+// Start and end of the first range "run"; the whole timeline where there is none.
+ordered_json run_interval(const Timeline& timeline) {
+  const int64_t id = timeline.strings.find("run");
+  for (size_t i = 0; i < timeline.ranges.size() && id != trace::kNone; ++i)
+    if (timeline.ranges.name[i] == id) return {timeline.ranges.start_ns[i], timeline.ranges.end_ns[i]};
+  return {0, timeline.duration_ns};
+}
+
+}  // namespace
+
+ordered_json timeline_json(const Timeline& timeline) {
+  const Layout layout(timeline);
+  NameTable names(timeline.strings);
+  ordered_json rows = ordered_json::array();
+  for (const Row& row : layout.rows) rows.push_back(row_json(timeline, row, names));
+  ordered_json out = {{"duration_ns", timeline.duration_ns},
+                      {"run_ns", run_interval(timeline)},
+                      {"ranges", timeline.ranges.size()},
+                      {"lanes", lanes_json(timeline)},
+                      {"rows", std::move(rows)},
+                      {"flows", flows_json(timeline, layout)},
+                      {"marks", marks_json(timeline, names)},
+                      {"args", arguments_json(timeline, layout, names)}};
+  out["names"] = names.texts();
+  ordered_json notes = ordered_json::array();
+  if (timeline.arguments.size() > kMostArguments)
+    notes.push_back("arguments are shown for the first " + std::to_string(kMostArguments) + " of " +
+                    std::to_string(timeline.arguments.size()) + "; the trace has them all");
+  if (layout.left_out > 0)
+    notes.push_back(std::to_string(layout.left_out) + " asynchronous ranges overlap more than " +
+                    std::to_string(kMostAsyncRows) + " others and are not drawn; the trace has them all");
+  out["notes"] = notes;
+  return out;
+}
+
+}  // namespace strobe::report

@@ -1,0 +1,2 @@
+target_sources(strobe_report_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/synthetic_timeline.cc)
+target_link_libraries(strobe_report_test PRIVATE nlohmann_json::nlohmann_json)

@@ -1,0 +1,30 @@
+// A pipeline's trace as the recorder would write it, made by a small simulation: stages with bounded queues and random
+// but seeded service times.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "strobe/trace/timeline.h"
+
+namespace strobe::report::test {
+
+struct SyntheticStage {
+  std::string name;
+  double mean_ms = 1;
+};
+
+struct SyntheticOptions {
+  std::string engine = "torch";
+  int frames = 168;
+  std::vector<SyntheticStage> stages = {{"read", 1.9}, {"prep", 2.6}, {"infer", 61},
+                                        {"post", 0.6}, {"draw", 1.1}, {"write", 4.2}};
+  int queue_capacity = 4;
+  int nested = 0;      // further ranges inside each infer range
+  bool fused = false;  // an engine that runs convolution, batch norm and activation as one kernel
+  uint64_t seed = 1;
+};
+
+trace::Timeline synthetic_timeline(const SyntheticOptions& options);
+
+}  // namespace strobe::report::test
