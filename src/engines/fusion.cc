@@ -58,6 +58,13 @@ struct Folding {
     const auto kernel = kernel_of[static_cast<size_t>(next.front())];
     return kernel && !has_weighted(*kernel) ? kernel : std::nullopt;
   }
+
+  std::optional<size_t> home(LayerId id) const {
+    if (weighted(layer(id))) return renamed(id);
+    if (!foldable(layer(id))) return std::nullopt;
+    const auto kernel = above(id);
+    return kernel ? kernel : below(id);
+  }
 };
 
 }  // namespace
@@ -88,20 +95,17 @@ void complete_fusion(const models::Graph& graph, std::vector<Kernel>& kernels) {
       if (found != ids.end() && !folding.kernel_of[found->second]) folding.kernel_of[found->second] = k;
     }
   }
-  const auto settle = [&](size_t id, std::optional<size_t> kernel) {
-    if (!kernel) return;
-    folding.kernel_of[id] = kernel;
-    kernels[*kernel].layers.push_back(graph.layers[id].name);
-  };
-  for (size_t id = 0; id < graph.layers.size(); ++id) {
-    if (folding.kernel_of[id] || !Folding::weighted(graph.layers[id])) continue;
-    settle(id, folding.renamed(static_cast<LayerId>(id)));
-  }
-  for (size_t id = 0; id < graph.layers.size(); ++id) {
-    const auto& layer = graph.layers[id];
-    if (folding.kernel_of[id] || is_identity(layer) || !Folding::foldable(layer)) continue;
-    const auto home = folding.above(static_cast<LayerId>(id));
-    settle(id, home ? home : folding.below(static_cast<LayerId>(id)));
+  // A layer may find its place by a neighbour that has just found its own.
+  for (bool settled = true; settled;) {
+    settled = false;
+    for (size_t id = 0; id < graph.layers.size(); ++id) {
+      if (folding.kernel_of[id] || is_identity(graph.layers[id])) continue;
+      const auto kernel = folding.home(static_cast<LayerId>(id));
+      if (!kernel) continue;
+      folding.kernel_of[id] = kernel;
+      kernels[*kernel].layers.push_back(graph.layers[id].name);
+      settled = true;
+    }
   }
   const auto position = [&](const std::string& name) {
     const auto found = ids.find(name);

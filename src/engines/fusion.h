@@ -14,10 +14,10 @@ namespace strobe::engines {
 bool is_identity(const models::Layer& layer);
 
 // Completes the fusion map. A convolution or linear layer that no kernel names goes to the kernel of the batch norm,
-// activation or addition behind it, when that kernel has no such layer yet: folding weights makes a new operation, under
-// the name of the last one. A batch norm, activation or addition goes to the kernel that makes its input, where nothing
-// else reads that input, else to the one that reads its output. Other layers without a kernel (a slice or flatten that
-// became a view of memory) stay out. Names keep the order of the graph within a kernel.
+// activation or addition behind it, when that kernel has no such layer yet: folding weights makes a new operation,
+// under the name of the last one. A batch norm, activation or addition goes to the kernel that makes its input, where
+// nothing else reads that input, else to the one that reads its output. Other layers without a kernel (a slice or
+// flatten that became a view of memory) stay out. Names keep the order of the graph within a kernel.
 void complete_fusion(const models::Graph& graph, std::vector<Kernel>& kernels);
 
 }  // namespace strobe::engines

@@ -34,7 +34,9 @@ namespace {
 using models::ActivationKind;
 using Value = ov::Output<ov::Node>;
 
-size_t at(int64_t value) { return static_cast<size_t>(value); }
+size_t at(int64_t value) {
+  return static_cast<size_t>(value);
+}
 
 struct Emitter {
   const models::Layer& layer;
@@ -102,16 +104,26 @@ struct Emitter {
 
   Value operator()(const models::Activation& a) const {
     switch (a.kind) {
-      case ActivationKind::kLinear: return x();
-      case ActivationKind::kRelu: return own<ov::op::v0::Relu>(x());
-      case ActivationKind::kRelu6: return own<ov::op::v0::Clamp>(x(), 0.0, 6.0);
-      case ActivationKind::kLeaky: return own<ov::op::v0::PRelu>(x(), number("slope", a.slope));
-      case ActivationKind::kLogistic: return own<ov::op::v0::Sigmoid>(x());
-      case ActivationKind::kMish: return own<ov::op::v4::Mish>(x());
-      case ActivationKind::kSwish: return own<ov::op::v4::Swish>(x());
-      case ActivationKind::kTanh: return own<ov::op::v0::Tanh>(x());
-      case ActivationKind::kElu: return own<ov::op::v0::Elu>(x(), a.slope);
-      case ActivationKind::kHardSwish: return own<ov::op::v4::HSwish>(x());
+      case ActivationKind::kLinear:
+        return x();
+      case ActivationKind::kRelu:
+        return own<ov::op::v0::Relu>(x());
+      case ActivationKind::kRelu6:
+        return own<ov::op::v0::Clamp>(x(), 0.0, 6.0);
+      case ActivationKind::kLeaky:
+        return own<ov::op::v0::PRelu>(x(), number("slope", a.slope));
+      case ActivationKind::kLogistic:
+        return own<ov::op::v0::Sigmoid>(x());
+      case ActivationKind::kMish:
+        return own<ov::op::v4::Mish>(x());
+      case ActivationKind::kSwish:
+        return own<ov::op::v4::Swish>(x());
+      case ActivationKind::kTanh:
+        return own<ov::op::v0::Tanh>(x());
+      case ActivationKind::kElu:
+        return own<ov::op::v0::Elu>(x(), a.slope);
+      case ActivationKind::kHardSwish:
+        return own<ov::op::v4::HSwish>(x());
     }
     return x();
   }
@@ -202,6 +214,8 @@ std::shared_ptr<ov::Model> emit(const models::Graph& graph, int64_t batch) {
   return std::make_shared<ov::Model>(results, ov::ParameterVector{parameter}, graph.name);
 }
 
-std::string layer_of(const std::string& operation_name) { return operation_name.substr(0, operation_name.rfind('#')); }
+std::string layer_of(const std::string& operation_name) {
+  return operation_name.substr(0, operation_name.rfind('#'));
+}
 
 }  // namespace strobe::engines::openvino_plugin

@@ -57,8 +57,8 @@ Result<void> set_shapes(ov::Model& model, const LoadOptions& options, const std:
 Result<std::shared_ptr<ov::Model>> read_file(ov::Core& core, const std::filesystem::path& path,
                                              const LoadOptions& options) {
   const std::string file = path.string();
-  auto read = guarded(ErrorKind::kBadData,
-                      [&]() -> Result<std::shared_ptr<ov::Model>> { return core.read_model(file); });
+  auto read =
+      guarded(ErrorKind::kBadData, [&]() -> Result<std::shared_ptr<ov::Model>> { return core.read_model(file); });
   if (!read) return std::move(read).error().at(file);
   auto model = std::move(*read);
   if (options.precision == Precision::kInt8 && !quantised(*model)) {

@@ -118,7 +118,8 @@ Ends ends_of_model(const ov::CompiledModel& compiled) {
     ends.inputs.push_back({port_name(port, port.get_node()->get_friendly_name()), extents(port.get_shape())});
   }
   for (const auto& port : compiled.outputs()) {
-    const auto* source = port.get_node()->get_input_size() > 0 ? port.get_node()->get_input_node_ptr(0) : port.get_node();
+    const auto* source =
+        port.get_node()->get_input_size() > 0 ? port.get_node()->get_input_node_ptr(0) : port.get_node();
     ends.outputs.push_back({port_name(port, source->get_friendly_name()), extents(port.get_shape())});
   }
   return ends;
@@ -147,8 +148,7 @@ Result<std::unique_ptr<Network>> compile(ov::Core& core, const std::shared_ptr<o
     shared->graph = std::move(graph);
     shared->profile = options.profile_layers;
     shared->compiled = core.compile_model(model, "CPU", settings(options));
-    shared->ends =
-        shared->graph != nullptr ? ends_of(*shared->graph, options.batch) : ends_of_model(shared->compiled);
+    shared->ends = shared->graph != nullptr ? ends_of(*shared->graph, options.batch) : ends_of_model(shared->compiled);
     shared->kernels = kernels_of(shared->compiled, shared->graph.get());
     return std::unique_ptr<Network>(std::make_unique<OpenvinoNetwork>(std::move(shared)));
   });

@@ -18,16 +18,26 @@ at::Tensor tensor_of(const models::Weights& weights, at::ScalarType type) {
 
 const char* activation_name(ActivationKind kind) {
   switch (kind) {
-    case ActivationKind::kLinear: return "";
-    case ActivationKind::kRelu: return "aten::relu";
-    case ActivationKind::kRelu6: return "aten::relu6";
-    case ActivationKind::kLeaky: return "aten::leaky_relu";
-    case ActivationKind::kLogistic: return "aten::sigmoid";
-    case ActivationKind::kMish: return "aten::mish";
-    case ActivationKind::kSwish: return "aten::silu";
-    case ActivationKind::kTanh: return "aten::tanh";
-    case ActivationKind::kElu: return "aten::elu";
-    case ActivationKind::kHardSwish: return "aten::hardswish";
+    case ActivationKind::kLinear:
+      return "";
+    case ActivationKind::kRelu:
+      return "aten::relu";
+    case ActivationKind::kRelu6:
+      return "aten::relu6";
+    case ActivationKind::kLeaky:
+      return "aten::leaky_relu";
+    case ActivationKind::kLogistic:
+      return "aten::sigmoid";
+    case ActivationKind::kMish:
+      return "aten::mish";
+    case ActivationKind::kSwish:
+      return "aten::silu";
+    case ActivationKind::kTanh:
+      return "aten::tanh";
+    case ActivationKind::kElu:
+      return "aten::elu";
+    case ActivationKind::kHardSwish:
+      return "aten::hardswish";
   }
   return "";
 }
@@ -72,16 +82,26 @@ struct Caller {
   }
   at::Tensor operator()(const models::Activation& a) const {
     switch (a.kind) {
-      case ActivationKind::kLinear: return x();
-      case ActivationKind::kRelu: return at::relu(x());
-      case ActivationKind::kRelu6: return at::relu6(x());
-      case ActivationKind::kLeaky: return at::leaky_relu(x(), a.slope);
-      case ActivationKind::kLogistic: return at::sigmoid(x());
-      case ActivationKind::kMish: return at::mish(x());
-      case ActivationKind::kSwish: return at::silu(x());
-      case ActivationKind::kTanh: return at::tanh(x());
-      case ActivationKind::kElu: return at::elu(x(), a.slope);
-      case ActivationKind::kHardSwish: return at::hardswish(x());
+      case ActivationKind::kLinear:
+        return x();
+      case ActivationKind::kRelu:
+        return at::relu(x());
+      case ActivationKind::kRelu6:
+        return at::relu6(x());
+      case ActivationKind::kLeaky:
+        return at::leaky_relu(x(), a.slope);
+      case ActivationKind::kLogistic:
+        return at::sigmoid(x());
+      case ActivationKind::kMish:
+        return at::mish(x());
+      case ActivationKind::kSwish:
+        return at::silu(x());
+      case ActivationKind::kTanh:
+        return at::tanh(x());
+      case ActivationKind::kElu:
+        return at::elu(x(), a.slope);
+      case ActivationKind::kHardSwish:
+        return at::hardswish(x());
     }
     return x();
   }
@@ -106,7 +126,9 @@ struct Caller {
     return average(x(), true) / average(at::ones({1, 1, x().size(2), x().size(3)}, x().options()), true);
   }
   at::Tensor operator()(const models::GlobalAveragePool&) const { return at::adaptive_avg_pool2d(x(), {1, 1}); }
-  at::Tensor operator()(const models::Concat&) const { return at::cat(at::TensorList(inputs.data(), inputs.size()), 1); }
+  at::Tensor operator()(const models::Concat&) const {
+    return at::cat(at::TensorList(inputs.data(), inputs.size()), 1);
+  }
   at::Tensor operator()(const models::Slice& s) const { return x().narrow(1, s.begin, s.end - s.begin); }
   at::Tensor operator()(const models::Add&) const {
     at::Tensor sum = inputs[0] + inputs[1];
@@ -146,7 +168,9 @@ std::vector<LayerWeights> tensors_of(const models::Graph& graph, at::ScalarType 
   return all;
 }
 
-const char* call_name(const models::Operation& operation) { return std::visit(Namer{}, operation); }
+const char* call_name(const models::Operation& operation) {
+  return std::visit(Namer{}, operation);
+}
 
 bool needs_explicit_padding(const models::Pool& pool) {
   return pool.pad_top != pool.pad_bottom || pool.pad_left != pool.pad_right || 2 * pool.pad_top > pool.kernel_h ||

@@ -13,8 +13,8 @@ namespace strobe::engines::torch_plugin {
 
 // The weights of a graph as tensors, in the precision in which it runs. In float32 they share the graph's memory.
 struct LayerWeights {
-  at::Tensor weight, bias;                   // of convolution and linear
-  at::Tensor scale, shift, mean, variance;   // of batch norm
+  at::Tensor weight, bias;                  // of convolution and linear
+  at::Tensor scale, shift, mean, variance;  // of batch norm
 };
 std::vector<LayerWeights> tensors_of(const models::Graph& graph, at::ScalarType type);
 

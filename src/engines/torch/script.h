@@ -1,5 +1,5 @@
 // TorchScript: a Graph written out as TorchScript source, or a .pt file. Variant "script" freezes the module (weights
-// become constants, batch norm is folded into its convolution) and optimises it for inference.
+// become constants, batch norm is folded into its convolution) and runs it with channels innermost in memory.
 #pragma once
 
 #include <filesystem>

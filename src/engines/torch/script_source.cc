@@ -31,16 +31,26 @@ struct Writer {
   }
   std::string operator()(const models::Activation& a) const {
     switch (a.kind) {
-      case ActivationKind::kLinear: return x;
-      case ActivationKind::kRelu: return fmt::format("torch.relu({})", x);
-      case ActivationKind::kRelu6: return fmt::format("torch.nn.functional.relu6({})", x);
-      case ActivationKind::kLeaky: return fmt::format("torch.leaky_relu({}, {:e})", x, a.slope);
-      case ActivationKind::kLogistic: return fmt::format("torch.sigmoid({})", x);
-      case ActivationKind::kMish: return fmt::format("torch.mish({})", x);
-      case ActivationKind::kSwish: return fmt::format("torch.silu({})", x);
-      case ActivationKind::kTanh: return fmt::format("torch.tanh({})", x);
-      case ActivationKind::kElu: return fmt::format("torch.elu({}, {:e})", x, a.slope);
-      case ActivationKind::kHardSwish: return fmt::format("torch.hardswish({})", x);
+      case ActivationKind::kLinear:
+        return x;
+      case ActivationKind::kRelu:
+        return fmt::format("torch.relu({})", x);
+      case ActivationKind::kRelu6:
+        return fmt::format("torch.nn.functional.relu6({})", x);
+      case ActivationKind::kLeaky:
+        return fmt::format("torch.leaky_relu({}, {:e})", x, a.slope);
+      case ActivationKind::kLogistic:
+        return fmt::format("torch.sigmoid({})", x);
+      case ActivationKind::kMish:
+        return fmt::format("torch.mish({})", x);
+      case ActivationKind::kSwish:
+        return fmt::format("torch.silu({})", x);
+      case ActivationKind::kTanh:
+        return fmt::format("torch.tanh({})", x);
+      case ActivationKind::kElu:
+        return fmt::format("torch.elu({}, {:e})", x, a.slope);
+      case ActivationKind::kHardSwish:
+        return fmt::format("torch.hardswish({})", x);
     }
     return x;
   }
@@ -78,10 +88,14 @@ struct Writer {
   std::string operator()(const models::Upsample&) const {
     return fmt::format("torch.upsample_nearest2d({}, [{}, {}])", x, layer.output.height, layer.output.width);
   }
-  std::string operator()(const models::Flatten&) const { return fmt::format("{0}.reshape([{0}.size(0), -1, 1, 1])", x); }
+  std::string operator()(const models::Flatten&) const {
+    return fmt::format("{0}.reshape([{0}.size(0), -1, 1, 1])", x);
+  }
   std::string operator()(const models::Linear& l) const {
-    return fmt::format("torch.nn.functional.linear({0}.reshape([{0}.size(0), -1]), self.weight{1}, {2}).reshape([{0}.size(0), {3}, 1, 1])",
-                       x, id, l.bias ? fmt::format("self.bias{}", id) : "None", l.out_features);
+    return fmt::format(
+        "torch.nn.functional.linear({0}.reshape([{0}.size(0), -1]), self.weight{1}, {2}).reshape([{0}.size(0), {3}, 1, "
+        "1])",
+        x, id, l.bias ? fmt::format("self.bias{}", id) : "None", l.out_features);
   }
   std::string operator()(const models::Softmax&) const { return fmt::format("torch.softmax({}, 1)", x); }
 };
