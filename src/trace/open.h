@@ -1,0 +1,21 @@
+// Finds and opens traces by what a user names: a trace file, a run's output folder, a recorder's folder.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "strobe/base/result.h"
+#include "strobe/trace/timeline.h"
+
+namespace strobe::trace {
+
+// The trace files that a path stands for, in the order of their names: the file itself; of a folder, its *.sqlite
+// files. Empty for a folder without any. Errors: kNotFound, kIo.
+Result<std::vector<std::filesystem::path>> trace_files(const std::filesystem::path& path);
+
+// The one trace at a path: a trace file, a folder that holds exactly one, or the spool folder of a recorder (killed or
+// not). Errors: as read_store and import_spool; kUsage for a folder with several traces (names them), kNotFound for a
+// folder with none.
+Result<Timeline> open_trace(const std::filesystem::path& path);
+
+}  // namespace strobe::trace
