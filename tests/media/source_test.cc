@@ -169,6 +169,101 @@ TEST(FileSource, StopEndsTheStream) {
   EXPECT_LT(rest.frames.size(), 5U);  // what the decoder had at hand
 }
 
+void write_grey(const fs::path& path, int width, int height, int level) {
+  const auto written =
+      write_picture(path, make_test_frame(AV_PIX_FMT_RGB24, width, height, [&](int, int, int) { return level; }));
+  ASSERT_TRUE(written) << written.error().to_string();
+}
+
+TEST(PictureSource, OnePictureIsAVideoOfOneFrame) {
+  const test::ScratchFolder folder;
+  const std::string path = (folder / "a%02d:b.png").string();
+  write_grey(path, 31, 17, 90);
+  auto source = open_source(path, {});
+  ASSERT_TRUE(source) << source.error().to_string();
+  EXPECT_EQ((*source)->info().kind, "picture");
+  EXPECT_EQ((*source)->info().frames, 1);
+  EXPECT_EQ((*source)->info().width, 31);
+  EXPECT_EQ((*source)->info().height, 17);
+  EXPECT_EQ((*source)->info().pixel_format, "rgb24");
+  const Played played = play(**source);
+  EXPECT_TRUE(played.error.empty()) << played.error;
+  ASSERT_EQ(played.frames.size(), 1U);
+  EXPECT_EQ(played.frames[0].picture->data[0][0], 90);
+}
+
+TEST(PictureSource, RealPictures) {
+  const fs::path samples = test::shared_data("samples");
+  STROBE_REQUIRE_DATA(samples / "dog.jpg");
+  for (const auto& [name, width, height] : {std::tuple("dog.jpg", 768, 576), {"giraffe.jpg", 500, 500}}) {
+    auto source = open_source((samples / name).string(), {});
+    ASSERT_TRUE(source) << source.error().to_string();
+    const Played played = play(**source);
+    ASSERT_EQ(played.frames.size(), 1U);
+    EXPECT_EQ(played.frames[0].width, width);
+    EXPECT_EQ(played.frames[0].height, height);
+    EXPECT_EQ((*source)->damaged(), 0);
+  }
+}
+
+TEST(PictureSource, FoldersAreReadInNaturalOrder) {
+  const test::ScratchFolder folder;
+  int level = 10;
+  for (const std::string name : {"f1.png", "f2.png", "f9.png", "f10.png", "f11.png"}) {
+    write_grey(folder / name, 16, 8, level);
+    level += 10;
+  }
+  write_text(folder / "notes.txt", "not a picture");
+  write_text(folder / ".f3.png", "hidden");
+  SourceOptions options;
+  options.picture_fps = 20;
+  auto source = open_source(folder.path().string(), options);
+  ASSERT_TRUE(source) << source.error().to_string();
+  EXPECT_EQ((*source)->info().kind, "folder");
+  EXPECT_EQ((*source)->info().frames, 5);
+  EXPECT_DOUBLE_EQ((*source)->info().fps, 20);
+  const Played played = play(**source);
+  EXPECT_TRUE(played.error.empty()) << played.error;
+  ASSERT_EQ(played.frames.size(), 5U);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(played.frames[i].picture->data[0][0], 10 * (i + 1));
+    EXPECT_DOUBLE_EQ(played.frames[i].time_s, static_cast<double>(i) / 20);
+  }
+  EXPECT_EQ((*source)->damaged(), 0);
+}
+
+TEST(PictureSource, ADamagedPictureIsCountedAndPassed) {
+  const test::ScratchFolder folder;
+  write_text(folder / "f0.png", "no picture");
+  write_grey(folder / "f1.png", 16, 8, 10);
+  write_text(folder / "f2.png", "no picture either");
+  write_grey(folder / "f3.png", 16, 8, 30);
+  auto source = open_source(folder.path().string(), {});
+  ASSERT_TRUE(source) << source.error().to_string();
+  EXPECT_EQ(play(**source).frames.size(), 2U);
+  EXPECT_EQ((*source)->damaged(), 2);
+
+  const test::ScratchFolder hopeless;
+  write_text(hopeless / "f0.png", "no picture");
+  write_text(hopeless / "f1.png", "no picture");
+  const Error error = open_failure(hopeless.path().string());
+  EXPECT_EQ(error.kind(), ErrorKind::kBadData);
+  EXPECT_EQ(error.to_string(), hopeless.path().string() + ": none of its 2 pictures can be decoded");
+}
+
+TEST(PictureSource, MixedSizesNameTheFile) {
+  const test::ScratchFolder folder;
+  write_grey(folder / "f1.png", 16, 8, 10);
+  write_grey(folder / "f2.png", 16, 10, 10);
+  auto source = open_source(folder.path().string(), {});
+  ASSERT_TRUE(source) << source.error().to_string();
+  const Played played = play(**source);
+  EXPECT_EQ(played.frames.size(), 1U);
+  EXPECT_EQ(played.kind, ErrorKind::kBadData);
+  EXPECT_EQ(played.error, (folder / "f2.png").string() + ": its size is 16x10, but " + (folder / "f1.png").string() +
+                              " has 16x8; all pictures of a folder must have one size");
+}
+
 TEST(BadInput, EachGetsOneClearLine) {
   const test::ScratchFolder folder;
   const std::string missing = (folder / "none.mp4").string();

@@ -46,8 +46,8 @@ class LiveSource : public Source {
     input_.reset();
     while (!stopped()) {
       if (attempts_ >= options_.reconnects) {
-        return Error(ErrorKind::kIo, "lost after " + std::to_string(index_) + " frames and " +
-                                         std::to_string(attempts_) + " tries to connect again: " + why.to_string());
+        const std::string tries = attempts_ == 0 ? "" : " and " + std::to_string(attempts_) + " tries to connect again";
+        return io_error("lost after " + std::to_string(index_) + " frames" + tries + ": " + why.message()).at(name_);
       }
       pause(reconnect_pause_s(++attempts_));
       auto opened = VideoInput::open(name_, kind_, options_);

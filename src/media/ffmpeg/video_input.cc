@@ -48,10 +48,6 @@ std::string local_path(const std::string& input) {
   return url.starts_with("file:") ? url.substr(5) : "";
 }
 
-bool is_stopped(int code, const Watch& watch) {
-  return code == AVERROR_EXIT && watch.stopped();
-}
-
 // Refused before FFmpeg guesses at it.
 Result<void> check_local_file(const std::string& path) {
   std::error_code failed;
@@ -84,7 +80,7 @@ Result<std::unique_ptr<VideoInput>> VideoInput::open(const std::string& input, I
 }
 
 Error VideoInput::open_error(int code) const {
-  if (is_stopped(code, watch_)) return {ErrorKind::kInterrupted, "stopped while opening"};
+  if (watch_.stopped()) return {ErrorKind::kInterrupted, "stopped while opening"};
   if (watch_.late() || code == AVERROR(ETIMEDOUT)) {
     return io_error("no answer within " + std::to_string(std::lround(options_.timeout_s * 1000)) + " ms");
   }
@@ -109,6 +105,8 @@ Result<void> VideoInput::open_demuxer() {
   AVFormatContext* context = avformat_alloc_context();
   context->interrupt_callback = {ask_watch, &watch_};
   if (kind_ == InputKind::kCamera) context->flags |= AVFMT_FLAG_NONBLOCK;
+  // Frames that are looked at to guess their rate are frames that come late.
+  if (is_live(kind_)) context->fps_probe_size = 0;
   if (is_live(kind_) || input_.find("://") != std::string::npos) watch_.expect_within(options_.timeout_s);
   Options options(demuxer_options(kind_, options_));
   forget_log();
@@ -120,7 +118,7 @@ Result<void> VideoInput::open_demuxer() {
 
   forget_log();
   code = avformat_find_stream_info(context, nullptr);
-  if (is_stopped(code, watch_) || watch_.late()) return open_error(code);
+  if (watch_.stopped() || watch_.late()) return open_error(code);
   const AVCodec* codec = nullptr;
   const int index = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
   if (index == AVERROR_DECODER_NOT_FOUND) {
