@@ -2,6 +2,7 @@
 #include <string>
 
 #include "command.h"
+#include "trace/open.h"
 #include "trace/spool_import.h"
 #include "trace/store.h"
 
@@ -13,15 +14,15 @@ class RecoverCommand : public Command {
   const char* name() const override { return "recover"; }
   const char* summary() const override { return "The trace of a run that was killed"; }
   const char* group() const override { return "Move"; }
-  const char* example() const override { return "strobe recover out/spool -o out/recovered.sqlite"; }
+  const char* example() const override { return "strobe recover out -o out/recovered.sqlite"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("folder", folder_, "Spool folder that the recorder left behind")->required();
+    app.add_option("folder", folder_, "Output folder of the run, or the spool folder itself")->required();
     app.add_option("-o,--output", output_, "Trace file to write")->required();
   }
 
   Result<int> run() override {
-    STROBE_ASSIGN(const trace::Timeline timeline, trace::import_spool(folder_));
+    STROBE_ASSIGN(const trace::Timeline timeline, trace::import_spool(trace::spool_folder(folder_)));
     STROBE_TRY(trace::write_store(timeline, output_));
     size_t open = 0;
     for (const uint8_t is_open : timeline.ranges.open) open += is_open;

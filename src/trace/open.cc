@@ -9,19 +9,43 @@ namespace strobe::trace {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// The folder's own *.sqlite files go to files, its subfolders to folders.
+Result<void> list(const fs::path& folder, std::vector<fs::path>& files, std::vector<fs::path>* folders) {
+  std::error_code code;
+  fs::directory_iterator entries(folder, code);
+  for (; !code && entries != fs::directory_iterator(); entries.increment(code)) {
+    std::error_code gone;
+    if (entries->is_directory(gone)) {
+      if (folders) folders->push_back(entries->path());
+    } else if (entries->path().extension() == ".sqlite") {
+      files.push_back(entries->path());
+    }
+  }
+  if (code) return io_error(folder.string() + ": " + code.message());
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<fs::path>> trace_files(const fs::path& path) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (!fs::exists(status)) return not_found(path.string() + ": no such file or folder");
   if (!fs::is_directory(status)) return std::vector<fs::path>{path};
-  std::vector<fs::path> files;
-  fs::directory_iterator entries(path, code);
-  if (code) return io_error(path.string() + ": " + code.message());
-  for (; entries != fs::directory_iterator(); entries.increment(code)) {
-    if (entries->path().extension() == ".sqlite" && entries->is_regular_file(code)) files.push_back(entries->path());
+  std::vector<fs::path> files, folders;
+  STROBE_TRY(list(path, files, &folders));
+  if (files.empty()) {
+    for (const fs::path& folder : folders) STROBE_TRY(list(folder, files, nullptr));
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+fs::path spool_folder(const fs::path& path) {
+  std::error_code code;
+  return fs::is_directory(path / "spool", code) ? path / "spool" : path;
 }
 
 Result<Timeline> open_trace(const fs::path& path) {
@@ -29,10 +53,10 @@ Result<Timeline> open_trace(const fs::path& path) {
   if (files.size() == 1) return read_store(files.front());
   if (files.size() > 1) {
     std::string names;
-    for (const fs::path& file : files) names += (names.empty() ? "" : ", ") + file.filename().string();
+    for (const fs::path& file : files) names += (names.empty() ? "" : ", ") + file.lexically_relative(path).string();
     return usage_error(path.string() + ": holds several traces, name one of them: " + names);
   }
-  auto timeline = import_spool(path);
+  auto timeline = import_spool(spool_folder(path));
   if (!timeline && timeline.error().kind() == ErrorKind::kBadData)
     return not_found(path.string() + ": no trace in this folder, neither a *.sqlite file nor a recorder's spool");
   return timeline;

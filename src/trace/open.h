@@ -13,7 +13,10 @@ namespace strobe::trace {
 // files. Empty for a folder without any. Errors: kNotFound, kIo.
 Result<std::vector<std::filesystem::path>> trace_files(const std::filesystem::path& path);
 
-// The one trace at a path: a trace file, a folder that holds exactly one, or the spool folder of a recorder (killed or
+// The recorder's folder that a path stands for: its subfolder "spool" (of a run's output folder), else itself.
+std::filesystem::path spool_folder(const std::filesystem::path& path);
+
+// The one trace at a path: a trace file, a folder that holds exactly one, or what a recorder left there (killed or
 // not). Errors: as read_store and import_spool; kUsage for a folder with several traces (names them), kNotFound for a
 // folder with none.
 Result<Timeline> open_trace(const std::filesystem::path& path);

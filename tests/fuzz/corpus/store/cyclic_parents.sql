@@ -1,0 +1,1 @@
+SQLUPDATE STROBE_RANGE SET parentId = (id + 1) % 3

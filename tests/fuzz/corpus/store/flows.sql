@@ -1,0 +1,1 @@
+SQLUPDATE STROBE_FLOW SET fromRangeId = NULL, fromLaneId = 1, start = 35, toRangeId = 99

@@ -1,0 +1,1 @@
+SQLUPDATE NVTX_EVENTS SET start = rowid * 7, end = rowid * 7 + 20

@@ -1,0 +1,1 @@
+SQLUPDATE STROBE_FACT SET value = ',,read,read,infer,' WHERE name = 'pipeline.stages'; UPDATE STROBE_FACT SET value = '1e999' WHERE name = 'cores'

@@ -1,0 +1,1 @@
+SQLUPDATE StringIds SET value = 'run'; UPDATE NVTX_EVENTS SET textId = 3

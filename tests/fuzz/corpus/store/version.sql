@@ -1,0 +1,1 @@
+SQLUPDATE STROBE_META SET value = 99 WHERE name = 'store_version'
