@@ -117,7 +117,7 @@ Result<Database> Database::create(const std::filesystem::path& path) {
   Database database(handle);
   if (code != SQLITE_OK) return sqlite_error(handle, code);
   STROBE_TRY(
-      database.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+      database.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
                        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;"));
   return database;
 }
