@@ -31,14 +31,14 @@ class Encoder {
         const uint64_t words = wide ? 3 : 2;
         if (left < words) return 0;
         time(payload);
-        name_and_frame(ring_[position + 1], wide, ring_[position + 2]);
+        name_and_frame(ring_[position + 1], wide ? position + 2 : 0);
         return position + words;
       }
       case RecordType::kAsyncBegin: {
         const uint64_t words = wide ? 4 : 3;
         if (left < words) return 0;
         time(payload);
-        name_and_frame(ring_[position + 1], wide, ring_[position + 3]);
+        name_and_frame(ring_[position + 1], wide ? position + 3 : 0);
         at_ = put_varint(at_, ring_[position + 2]);
         return position + words;
       }
@@ -110,8 +110,9 @@ class Encoder {
     at_ = put_varint(at_, zigzag(static_cast<int64_t>(cut - time_)));
     time_ = cut;
   }
-  void name_and_frame(uint64_t word, bool wide, uint64_t wide_frame) {
-    const int64_t frame = wide ? static_cast<int64_t>(wide_frame) : static_cast<int64_t>(word >> 32) - 1;
+  // wide_at: the position of a frame that does not fit into `word`; 0: it fits.
+  void name_and_frame(uint64_t word, uint64_t wide_at) {
+    const int64_t frame = static_cast<int64_t>(wide_at > 0 ? ring_[wide_at] : (word >> 32) - 1);
     at_ = put_varint(at_, word & 0xFFFF'FFFF);
     at_ = put_varint(at_, zigzag(static_cast<int64_t>(static_cast<uint64_t>(frame) - static_cast<uint64_t>(frame_))));
     frame_ = frame;

@@ -24,24 +24,16 @@ using OnEvent = std::function<void(const SpoolThread&, const SpoolEvent&)>;
 // Everything of one process in the folder.
 class ProcessReader {
  public:
-  ProcessReader(const std::filesystem::path& stem, const std::vector<std::filesystem::path>& ring_files,
-                SpoolSummary& summary)
-      : summary_(summary) {
-    // In this order a live recording is read whole: what leaves a ring after it was copied is in the spool by the time
-    // that is scanned, and every name that either uses is in the names file last.
-    for (const auto& path : ring_files) {
-      auto ring = read_ring(path, summary_.faults);
-      if (ring) rings_.push_back(std::move(*ring));
+  ProcessReader(const std::filesystem::path& stem, SpoolSummary& summary) : summary_(summary) {
+    // A live recording may get a thread between the two scans: then once more.
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      Faults faults;
+      scan(stem, faults);
+      if (attempt < 2 && missing_rings() > 0) continue;
+      for (const auto& [kind, count] : faults) summary_.faults[kind] += count;
+      break;
     }
-    spool_ = scan_spool(stem.string() + ".spool", summary_.faults);
-    auto names = read_whole(stem.string() + ".names");
-    if (names) {
-      uint64_t damaged = 0;
-      names_ = parse_names(*names, damaged);
-      if (damaged > 0) summary_.faults["damaged name"] += damaged;
-    } else {
-      ++summary_.faults["missing names file"];
-    }
+    if (const uint64_t missing = missing_rings(); missing > 0) summary_.faults["missing ring"] += missing;
   }
 
   void read(const OnEvent& on_event) {
@@ -55,6 +47,46 @@ class ProcessReader {
   }
 
  private:
+  // In this order a live recording is read whole: what leaves a ring after it was copied is in the spool by the time
+  // that is scanned, and every name that either uses is in the names file last.
+  void scan(const std::filesystem::path& stem, Faults& faults) {
+    rings_.clear();
+    for (const auto& path : ring_files(stem)) {
+      auto ring = read_ring(path, faults);
+      if (ring) rings_.push_back(std::move(*ring));
+    }
+    spool_ = scan_spool(stem.string() + ".spool", faults);
+    auto names = read_whole(stem.string() + ".names");
+    if (!names) {
+      ++faults["missing names file"];
+      return;
+    }
+    uint64_t damaged = 0;
+    names_ = parse_names(*names, damaged);
+    if (damaged > 0) faults["damaged name"] += damaged;
+  }
+
+  // STEM.N.ring
+  static std::vector<std::filesystem::path> ring_files(const std::filesystem::path& stem) {
+    std::vector<std::filesystem::path> found;
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator(stem.parent_path(), failed)) {
+      if (entry.path().extension() == ".ring" && entry.path().stem().stem() == stem.filename())
+        found.push_back(entry.path());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  // Threads that have not ended have a ring, or its file is gone with their last records.
+  uint64_t missing_rings() const {
+    if (!spool_) return 0;
+    return static_cast<uint64_t>(std::count_if(spool_->threads.begin(), spool_->threads.end(), [&](const auto& entry) {
+      return !entry.second.ended && std::none_of(rings_.begin(), rings_.end(),
+                                                 [&](const RingCopy& ring) { return ring.serial == entry.first; });
+    }));
+  }
+
   void read_thread(uint32_t serial, const ThreadBlocks& thread, const ClockMap& clock, const OnEvent& on_event) {
     ++summary_.threads;
     SpoolThread who;
@@ -132,21 +164,14 @@ Result<SpoolSummary> read_spool(const std::filesystem::path& folder, const OnEve
   std::error_code failed;
   if (!std::filesystem::is_directory(folder, failed)) return not_found(folder.string() + ": no such folder");
   std::set<std::filesystem::path> stems;
-  std::map<std::filesystem::path, std::vector<std::filesystem::path>> rings;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
     const std::filesystem::path& path = entry.path();
     if (path.extension() == ".spool") stems.insert(path.parent_path() / path.stem());
-    // STEM.N.ring
-    if (path.extension() == ".ring") rings[path.parent_path() / path.stem().stem()].push_back(path);
   }
   if (failed) return io_error("cannot list " + folder.string() + ": " + failed.message());
   if (stems.empty()) return bad_data(folder.string() + ": no recording in it (expected *.spool files)");
   SpoolSummary summary;
-  for (const auto& stem : stems) {
-    auto& files = rings[stem];
-    std::sort(files.begin(), files.end());
-    ProcessReader(stem, files, summary).read(on_event);
-  }
+  for (const auto& stem : stems) ProcessReader(stem, summary).read(on_event);
   return summary;
 }
 
