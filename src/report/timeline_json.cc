@@ -149,11 +149,12 @@ ordered_json row_json(const Timeline& timeline, const Row& row, NameTable& names
       {"times", times.base64()}, {"names", name_ids.base64()}, {"frames", frames.base64()}, {"open", open}};
 }
 
-// Arrows between drawn ranges, by the row and time of their tails: from row, from time, to row, to time - from time.
+// Arrows between drawn ranges, by the place of their tails: row, index, to row, to index, time - time of the arrow
+// before, duration.
 ordered_json flows_json(const Timeline& timeline, const Layout& layout) {
   const auto& flows = timeline.flows;
   struct Arrow {
-    int32_t from_row, to_row;
+    Place from, to;
     int64_t from_ns, to_ns;
   };
   std::vector<Arrow> arrows;
@@ -162,17 +163,17 @@ ordered_json flows_json(const Timeline& timeline, const Layout& layout) {
     const Place from = layout.places[static_cast<size_t>(flows.from_range[i])];
     const Place to = layout.places[static_cast<size_t>(flows.to_range[i])];
     if (from.row == trace::kNone || to.row == trace::kNone) continue;
-    arrows.push_back({from.row, to.row, flows.from_ns[i], flows.to_ns[i]});
+    arrows.push_back({from, to, flows.from_ns[i], flows.to_ns[i]});
   }
   std::sort(arrows.begin(), arrows.end(), [](const Arrow& a, const Arrow& b) {
-    return std::tie(a.from_row, a.from_ns) < std::tie(b.from_row, b.from_ns);
+    return std::tie(a.from.row, a.from.index, a.from_ns) < std::tie(b.from.row, b.from.index, b.from_ns);
   });
   VarintWriter out;
   int64_t before = 0;
   for (const Arrow& arrow : arrows) {
-    out.add(static_cast<uint64_t>(arrow.from_row));
+    for (const int32_t number : {arrow.from.row, arrow.from.index, arrow.to.row, arrow.to.index})
+      out.add(static_cast<uint64_t>(number));
     out.add_signed(arrow.from_ns - before);
-    out.add(static_cast<uint64_t>(arrow.to_row));
     out.add_signed(arrow.to_ns - arrow.from_ns);
     before = arrow.from_ns;
   }

@@ -136,8 +136,7 @@ class Simulation {
       const int32_t range = add_range("alone", options_.stages.size() + 1 + s, start, start + length);
       add_argument(range, "stage", t_.strings.intern(stage.name));
       add_argument(range, "frames", frames);
-      add_argument(range, "cpu_ns",
-                   static_cast<int64_t>(static_cast<double>(length) * (stage.name == "infer" ? 1.3 : 1)));
+      add_argument(range, "cpu_ns", length);
       now_ = start + length;
     }
   }

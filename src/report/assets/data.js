@@ -80,10 +80,10 @@ function timelineOf(packed) {
   const flows = new Varints(packed.flows.data);
   timeline.flows = [];
   for (let i = 0, time = 0; i < packed.flows.n; ++i) {
-    const fromRow = flows.next();
-    const from = time += flows.nextSigned();
-    const toRow = flows.next();
-    timeline.flows.push({fromRow, from, toRow, to: from + flows.nextSigned()});
+    const flow = {fromRow: flows.next(), fromIndex: flows.next(), toRow: flows.next(), toIndex: flows.next()};
+    flow.from = time += flows.nextSigned();
+    flow.to = flow.from + flows.nextSigned();
+    timeline.flows.push(flow);
   }
   const marks = new Varints(packed.marks.data);
   timeline.marks = [];

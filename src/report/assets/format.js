@@ -29,7 +29,7 @@ function element(tag, attributes = {}, ...children) {
     else if (key === "style") made.style.cssText = value;
     else made.setAttribute(key, value);
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined) made.append(child);
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) made.append(child);
   return made;
 }
 

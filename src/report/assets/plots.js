@@ -13,17 +13,17 @@ function layoutOf(height, more) {
     font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: cssColour("soft")}, showlegend: false,
     hoverlabel: {bgcolor: cssColour("ink"), bordercolor: "rgba(0,0,0,0)", align: "left",
                  font: {color: cssColour("page"), size: 12.5, family: getComputedStyle(document.body).fontFamily}},
+    modebar: {bgcolor: "rgba(0,0,0,0)", color: cssColour("faint"), activecolor: cssColour("ink")},
     legend: {orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: {size: 12.5}}, ...more};
 }
 
 function draw(box, make) {
   const show = () => {
     const {data, layout} = make();
-    Plotly.react(box, data, layout, {responsive: true, displaylogo: false, displayModeBar: "hover",
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"]});
+    return Plotly.react(box, data, layout, {responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"]});
   };
-  show();
   drawn.push({box, show});
+  return show();
 }
 darkQuery.addEventListener("change", () => drawn.forEach(({show}) => show()));
 
@@ -42,6 +42,16 @@ function thinned(xs, ys, most) {
   return {x, y};
 }
 
+// Marks of a logarithmic axis at 1, 2 and 5 times the powers of ten.
+function logAxis(title, values, more = {}) {
+  const positive = values.filter(value => value > 0);
+  const low = Math.min(...positive), high = Math.max(...positive);
+  const marks = [];
+  for (let power = Math.floor(Math.log10(low)) - 1; power <= Math.ceil(Math.log10(high)); ++power) marks.push(...[1, 2, 5].map(step => step * 10 ** power));
+  const sparse = high / low > 300 ? marks.filter(mark => Math.abs(Math.log10(mark) - Math.round(Math.log10(mark))) < 1e-9) : marks;
+  return axis(title, {type: "log", tickvals: sparse, ticktext: sparse.map(mark => mark >= 1 ? mark.toLocaleString("en") : String(Number(mark.toPrecision(1)))), ...more});
+}
+
 const columnTitle = column => column === "total_ms" ? "whole frame" : column.replace(/_ms$/, "");
 
 function latencyOverFrames(column) {
@@ -54,16 +64,16 @@ function latencyOverFrames(column) {
   });
   const spread = spreadOf(column);
   return {data, layout: layoutOf(320, {showlegend: runs.length > 1, margin: {l: 56, r: 12, t: 8, b: 44},
-    xaxis: axis("frame"), yaxis: axis("ms", spread.wide ? {type: "log", dtick: "D1"} : {rangemode: "tozero"})})};
+    xaxis: axis("frame"), yaxis: spread.wide ? logAxis("ms", spread.ends) : axis("ms", {rangemode: "tozero"})})};
 }
 
 // Whether the runs' times lie so far apart that only a logarithmic axis shows them all.
 function spreadOf(column) {
   const middles = runs.filter(run => run.frames.n && run.frames[column])
     .map(run => Float64Array.from(run.frames[column]).filter(Number.isFinite).sort()).filter(v => v.length)
-    .map(values => [values[values.length >> 1], values[values.length - 1]]).filter(([middle]) => middle > 0);
-  if (!middles.length) return {wide: false};
-  return {wide: Math.max(...middles.map(m => m[1])) / Math.min(...middles.map(m => m[0])) > 12};
+    .map(values => [values[0], values[values.length >> 1], values[values.length - 1]]).filter(([least]) => least > 0);
+  if (!middles.length) return {wide: false, ends: []};
+  return {wide: Math.max(...middles.map(m => m[1])) / Math.min(...middles.map(m => m[1])) > 12, ends: middles.flat()};
 }
 
 function latencyEcdf(column) {
@@ -77,7 +87,7 @@ function latencyEcdf(column) {
   });
   const levels = [0.5, 0.9, 0.99];
   return {data, layout: layoutOf(320, {showlegend: runs.length > 1, margin: {l: 52, r: 34, t: 8, b: 44},
-    xaxis: axis("ms", spreadOf(column).wide ? {type: "log", dtick: "D1"} : {}), yaxis: axis("", {tickformat: ".0%", range: [0, 1.02]}),
+    xaxis: spreadOf(column).wide ? logAxis("ms", spreadOf(column).ends) : axis("ms"), yaxis: axis("", {tickformat: ".0%", range: [0, 1.02]}),
     shapes: levels.map(level => ({type: "line", xref: "paper", x0: 0, x1: 1, y0: level, y1: level, line: {color: cssColour("faint"), width: 1, dash: "dot"}})),
     annotations: levels.map(level => ({xref: "paper", x: 1, xanchor: "left", xshift: 5, y: level, text: "p" + 100 * level, showarrow: false,
                                        font: {size: 11, color: cssColour("faint")}}))})};
@@ -86,9 +96,10 @@ function latencyEcdf(column) {
 const stageRow = (run, stage) => run.stages.find(row => row.stage === stage);
 
 function stageShares() {
+  const longest = Math.max(...runs.map(run => run.stages.reduce((sum, row) => row.stage === "total" ? sum : sum + (row.mean_ms || 0), 0)));
   const data = stageNames.map(stage => ({type: "bar", orientation: "h", name: plain(stage), y: runs.map(run => run.index),
     x: runs.map(run => (stageRow(run, stage) || {}).mean_ms ?? null), marker: {color: colourOf(stage), line: {color: cssColour("card"), width: 1.5}},
-    text: runs.map(run => (stageRow(run, stage) || {}).share > 0.07 ? plain(stage) : ""), textposition: "inside", insidetextanchor: "middle",
+    text: runs.map(run => (stageRow(run, stage) || {}).mean_ms > 0.045 * longest ? plain(stage) : ""), textposition: "inside", insidetextanchor: "middle",
     textfont: {color: inkOn(colourOf(stage)), size: 11.5}, textangle: 0, constraintext: "none",
     customdata: runs.map(run => [plain(run.label), percent((stageRow(run, stage) || {}).share)]),
     hovertemplate: "%{customdata[0]}, <b>" + plain(stage) + "</b>: %{x:.2f} ms a frame, %{customdata[1]}<extra></extra>"}));
@@ -106,8 +117,8 @@ function stageQuantiles() {
       customdata: rows.map(row => [row.p90_ms, row.p99_ms, row.max_ms, row.count]),
       hovertemplate: "<b>%{x}</b>: p50 %{y:.3f} ms, p90 %{customdata[0]:.3f}, p99 %{customdata[1]:.3f}, max %{customdata[2]:.3f}; %{customdata[3]} times<extra>" + plain(run.label) + "</extra>"};
   });
-  return {data, layout: layoutOf(320, {barmode: "group", bargap: 0.32, bargroupgap: 0.08, showlegend: runs.length > 1,
-    xaxis: axis("", {tickfont: {color: cssColour("ink"), size: 12.5}}), yaxis: axis("ms", {type: "log", dtick: "D1"})})};
+  return {data, layout: layoutOf(290, {barmode: "group", bargap: 0.42, bargroupgap: 0.08, showlegend: runs.length > 1,
+    xaxis: axis("", {tickfont: {color: cssColour("ink"), size: 12.5}}), yaxis: logAxis("ms", runs.flatMap(run => run.stages.flatMap(row => row.stage === "total" ? [] : [row.p50_ms, row.p99_ms])))})};
 }
 
 // A stage alone against what the pipeline reached. All runs share one scale.
@@ -117,7 +128,7 @@ function limits(run) {
   const cpu = rows.reduce((sum, row) => sum + (row.cpu_ms_per_frame || 0), 0);
   const cores = run.throughput.cores;
   const bars = rows.map(row => ({name: row.stage, fps: row.alone_fps, colour: colourOf(row.stage), cpu: row.cpu_ms_per_frame}));
-  if (cpu > 0 && isNumber(cores)) bars.push({name: "all on " + significant(cores) + (cores === 1 ? " core" : " cores"), fps: 1000 * cores / cpu, colour: cssColour("faint"), cpu});
+  if (cpu > 0 && isNumber(cores)) bars.push({name: "all on " + Number(cores.toPrecision(3)) + (cores === 1 ? " core" : " cores"), fps: 1000 * cores / cpu, colour: cssColour("faint"), cpu});
   const every = runs.flatMap(other => [...other.limits.map(row => row.alone_fps), other.throughput.end_to_end_fps]).filter(v => v > 0);
   const range = [Math.log10(Math.min(...every)) - 0.25, Math.log10(Math.max(...every)) + 0.35];
   const line = (x, dash) => ({type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: {color: cssColour("ink"), width: 1.6, dash}});

@@ -45,10 +45,10 @@ function caveats() {
   const untrained = runs.filter(run => run.facts["model.trained"] === "false").map(run => run.label);
   if (untrained.length) texts.push("The weights are seeded, not trained: times are real, boxes are meaningless" + (untrained.length < runs.length ? ` (${untrained.join(", ")})` : "") + ".");
   for (const run of runs) {
-    if (run.dropped > 0) texts.push(`${run.label}: the recorder dropped ${run.dropped.toLocaleString("en")} records; what they told is missing here.`);
-    const faults = Object.entries(run.faults).map(([kind, count]) => `${kind}: ${count.toLocaleString("en")}`);
-    if (faults.length) texts.push(`${run.label}: faults in the recording (${faults.join(", ")}).`);
-    if (run.throughput.dropped > 0) texts.push(`${run.label}: ${run.throughput.dropped.toLocaleString("en")} frames were dropped before a stage.`);
+    // The analyses' own notes say most losses; nothing is said twice.
+    const said = report.comparison.notes.filter(note => note.startsWith(run.label + ":")).join(" ");
+    if (run.dropped > 0 && !said.includes("dropped while recording")) texts.push(`${run.label}: ${run.dropped.toLocaleString("en")} records were dropped while recording.`);
+    for (const [kind, count] of Object.entries(run.faults)) if (!said.includes(kind)) texts.push(`${run.label}: faults in the recording: ${count.toLocaleString("en")} × ${kind}.`);
   }
   const governor = runs[0].facts["cpu.governor"];
   if (governor && governor !== "performance") texts.push(`The CPU governor is "${governor}": clocks change under load, so times vary more than the work does.`);
@@ -70,20 +70,21 @@ function latency() {
   select.addEventListener("change", () => { column = select.value; drawn.filter(plot => plot.latency).forEach(plot => plot.show()); });
   const over = element("div", {class: "plot", role: "img", "aria-label": "Latency of each frame"});
   const ecdf = element("div", {class: "plot", role: "img", "aria-label": "Share of frames within a latency"});
-  waiting.push(() => {
-    for (const [box, make] of [[over, latencyOverFrames], [ecdf, latencyEcdf]]) {
-      draw(box, () => make(column));
+  for (const [box, make] of [[over, latencyOverFrames], [ecdf, latencyEcdf]]) {
+    waiting.push(() => {
+      const done = draw(box, () => make(column));
       drawn[drawn.length - 1].latency = true;
-    }
-  });
+      return done;
+    });
+  }
   part("latency", "Latency", "How long a frame takes from the start of its reading to the end of its writing, waiting in queues included. Left, frame after frame: steps and drifts show. Right, the share of frames that are done within a time.",
     element("div", {class: "controls"}, "Time of", select), element("div", {class: "panels"}, element("div", {class: "panel"}, over), element("div", {class: "panel"}, ecdf)));
 }
 
 function stages() {
   if (!runs.some(run => run.stages.length)) return;
-  part("stages", "Stages", "Where the time of a frame goes, without waiting. Left, the mean of each stage; right, the median with a whisker up to the 99th percentile, on a logarithmic axis: a long whisker is a stage that is sometimes late.",
-    element("div", {class: "panels"}, element("div", {class: "panel"}, plotBox(stageShares, "Mean time by stage")), element("div", {class: "panel"}, plotBox(stageQuantiles, "Median and 99th percentile by stage"))),
+  part("stages", "Stages", "Where the time of a frame goes, without waiting. Above, the mean of each stage; below, the median with a whisker up to the 99th percentile, on a logarithmic axis: a long whisker is a stage that is sometimes late.",
+    plotBox(stageShares, "Mean time by stage"), plotBox(stageQuantiles, "Median and 99th percentile by stage"),
     element("details", {}, element("summary", {}, "All figures"), panels(runs, stageTable)));
 }
 
@@ -101,16 +102,20 @@ function layers() {
     part("layers", "Layers", `The ${kTopLayers} layers of the model that take the most time, coloured by what they do. Where an engine fused several into one kernel, its time is shared out among them.`,
       element("div", {class: "keys"}, types.map(type => element("span", {}, element("i", {style: `background:${typeColour(type)}`}), type))),
       element("div", {style: "height:14px"}), panels(chosen, run => plotBox(() => topLayers(run), "Slowest layers of " + run.label)),
-      notesOf(chosen.flatMap(run => run.notes.filter(note => !/limit|alone/i.test(note)).map(note => runs.length > 1 ? `${run.label}: ${note}` : note))));
+      notesOf(chosen.flatMap(run => run.notes.filter(note => !/limit|alone/i.test(note)).map(note => `${run.label}: ${note}`)).filter(note => !report.comparison.notes.includes(note))));
   }
   const fused = runs.filter(run => run.fusion.length);
   if (!fused.length) return;
-  let run = fused[fused.length - 1], sought = "";
+  let run = fused[fused.length - 1], sought = "", all = false;
+  const more = element("button", {type: "button", style: "margin-top:12px", onclick: () => { all = true; show(); }});
   const place = element("div"), said = element("p", {class: "note"});
   const show = () => {
     const rows = run.fusion.filter(row => !sought || `${row.kernel} ${row.type} ${row.layers} ${row.implementation}`.toLowerCase().includes(sought))
       .sort((a, b) => (b.mean_us || 0) - (a.mean_us || 0));
-    place.replaceChildren(rows.length ? fusionTable(rows) : element("p", {class: "absent"}, "No kernel has this in its name."));
+    const shown = all || sought ? rows : rows.slice(0, kFirstKernels);
+    more.hidden = shown.length === rows.length;
+    more.textContent = `Show all ${rows.length} kernels`;
+    place.replaceChildren(rows.length ? fusionTable(shown) : element("p", {class: "absent"}, "No kernel has this in its name."));
     const together = run.fusion.filter(row => row.layer_count > 1);
     said.textContent = `${run.fusion.length} kernels, ${together.length} of them hold more than one layer.` + (isNumber(run.fusionCoverage) ? ` ${percent(run.fusionCoverage)} of the model's layers are found in some kernel.` : "");
   };
@@ -118,8 +123,10 @@ function layers() {
   show();
   part("fusion", "Fusion", "What the engine really executed, slowest first, and which layers of the model went into each kernel.",
     element("div", {class: "controls"}, fused.length > 1 ? segments(fused.map(other => [other, other.label]), run, chosenRun => { run = chosenRun; show(); }, "Run") : null, search),
-    element("div", {class: "kernels"}, place), said);
+    place, more, said);
 }
+
+const kFirstKernels = 10;
 
 function queueCharts() {
   const chosen = runs.filter(run => run.counters.length);
@@ -171,8 +178,8 @@ queueCharts();
 machine();
 followContents();
 document.getElementById("foot").textContent = "Strobe " + report.version;
-for (const put of waiting) put();
+await Promise.all(waiting.map(put => put()));
 // For tests: the page stands, so many plots were drawn, and so many boxes are on the timeline.
-document.documentElement.dataset.strobePlots = String(drawn.filter(({box}) => box.querySelector("svg.main-svg .cartesianlayer .plot")).length);
+document.documentElement.dataset.strobePlots = String(drawn.filter(({box}) => box.querySelector("svg.main-svg .cartesianlayer .trace path")).length);
 document.documentElement.dataset.strobeBoxes = String(timelineView ? timelineView.boxes : 0);
 document.documentElement.dataset.strobeReady = "1";

@@ -62,7 +62,7 @@ class TimelineView {
     const width = this.box.clientWidth;
     if (!width) return;
     this.width = width;
-    this.left = width > 720 ? 132 : 74;
+    this.left = width > 720 ? 132 : 92;
     this.top = kOverview + kRuler;
     this.height = this.top + Math.min(this.content, kTallest);
     const ratio = devicePixelRatio || 1;
@@ -276,42 +276,28 @@ class TimelineView {
     return null;
   }
 
-  // Flows by the row of either end, made at the first use.
+  // Flows by the box at either end, made at the first use.
   flowsOf(run) {
     if (!run.flowIndex) {
       run.flowIndex = {out: new Map(), in: new Map()};
+      const note = (map, row, index, flow) => { const key = row + ":" + index; if (map.has(key)) map.get(key).push(flow); else map.set(key, [flow]); };
       for (const flow of run.timeline.flows) {
-        for (const [map, row] of [[run.flowIndex.out, flow.fromRow], [run.flowIndex.in, flow.toRow]]) {
-          if (!map.has(row)) map.set(row, []);
-          map.get(row).push(flow);
-        }
+        note(run.flowIndex.out, flow.fromRow, flow.fromIndex, flow);
+        note(run.flowIndex.in, flow.toRow, flow.toIndex, flow);
       }
-      for (const flows of run.flowIndex.in.values()) flows.sort((a, b) => a.to - b.to);
     }
     return run.flowIndex;
   }
   // The arrows that lead to and from a box, and on from there.
-  chain({run, rowId, row, index}) {
+  chain({run, rowId, index}) {
     const flows = this.flowsOf(run), arrows = [];
-    const between = (list, key, from, to) => {
-      if (!list) return [];
-      let low = 0, high = list.length;
-      while (low < high) { const middle = (low + high) >> 1; if (list[middle][key] < from) low = middle + 1; else high = middle; }
-      const found = [];
-      while (low < list.length && list[low][key] <= to && found.length < 16) found.push(list[low++]);
-      return found;
-    };
-    const rangeAt = (id, time) => { const r = run.timeline.rows[id]; return [r, Math.max(0, upperBound(r.start, time) - 1)]; };
-    for (const [side, key, far, farRow] of [["out", "from", "to", "toRow"], ["in", "to", "from", "fromRow"]]) {
-      const open = [[rowId, row.start[index], row.end[index]]], seen = new Set();
+    for (const [side, row, place] of [["out", "toRow", "toIndex"], ["in", "fromRow", "fromIndex"]]) {
+      const open = [rowId + ":" + index], seen = new Set(open);
       while (open.length && arrows.length < 80) {
-        const [id, start, end] = open.shift();
-        for (const flow of between(flows[side].get(id), key, start, end)) {
-          if (seen.has(flow)) continue;
-          seen.add(flow);
+        for (const flow of flows[side].get(open.shift()) || []) {
           arrows.push(flow);
-          const [r, i] = rangeAt(flow[farRow], flow[far]);
-          open.push([flow[farRow], r.start[i], r.end[i]]);
+          const next = flow[row] + ":" + flow[place];
+          if (!seen.has(next)) { seen.add(next); open.push(next); }
         }
       }
     }

@@ -86,7 +86,7 @@ function drawRow(pen, row, names, view, y, height, look) {
     }
   }, (start, first, last, share) => {
     const name = names[row.name[speaker(row, first, last)]];
-    context.globalAlpha = sought && !sought(name) ? 0.1 : 0.22 + 0.78 * share;
+    context.globalAlpha = sought && !sought(name) ? 0.1 : 0.3 + 0.7 * share;
     context.fillStyle = colourOf(name);
     context.fillRect(Math.max(left, x(start)), y, 1, height);
     ++shapes;
