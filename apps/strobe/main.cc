@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "base/suggest.h"
 #include "base/version.h"
 #include "command.h"
 
@@ -27,6 +29,26 @@ int report_error(const Error& error) {
   return error.exit_code();
 }
 
+// CLI11 would say only that a command is missing.
+Result<void> check_command_word(int argc, char** argv, const std::vector<std::unique_ptr<Command>>& commands) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::vector<std::string> names;
+  for (const auto& command : commands) names.emplace_back(command->name());
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return {};
+  return usage_error(std::string("no command '") + argv[1] + "'; " + suggest(argv[1], names));
+}
+
+std::vector<CLI::App*> declare_commands(CLI::App& app, const std::vector<std::unique_ptr<Command>>& commands) {
+  std::vector<CLI::App*> parsers;
+  for (const auto& command : commands) {
+    CLI::App* sub = app.add_subcommand(command->name(), command->summary())->group(command->group());
+    sub->footer(std::string("Example:\n  ") + command->example());
+    command->declare(*sub);
+    parsers.push_back(sub);
+  }
+  return parsers;
+}
+
 int main_checked(int argc, char** argv) {
   CLI::App app{"Strobe runs, records, explains and predicts the performance of DNN vision pipelines.", "strobe"};
   app.require_subcommand(1);
@@ -35,13 +57,12 @@ int main_checked(int argc, char** argv) {
       [](const CLI::App*, const CLI::Error& error) { return std::string("strobe: ") + error.what() + "\n"; });
 
   const auto commands = all_commands();
-  std::vector<CLI::App*> parsers;
-  for (const auto& command : commands) {
-    CLI::App* sub = app.add_subcommand(command->name(), command->summary())->group(command->group());
-    sub->footer(std::string("Example:\n  ") + command->example());
-    command->declare(*sub);
-    parsers.push_back(sub);
+  const std::vector<CLI::App*> parsers = declare_commands(app, commands);
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return 2;
   }
+  if (auto known = check_command_word(argc, argv, commands); !known) return report_error(known.error());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -29,7 +29,7 @@ Result<std::string> read_file(const fs::path& path) {
     return io_error_errno(path.string());
   }
   std::string text;
-  struct stat facts{};
+  struct stat facts {};
   if (::fstat(fd, &facts) == 0 && facts.st_size > 0) text.reserve(static_cast<size_t>(facts.st_size));
   char buffer[1 << 16];
   for (;;) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/plugin.h"
+#include "base/suggest.h"
 
 namespace strobe::engines {
 namespace {
@@ -24,36 +25,6 @@ constexpr std::array kRecipes = {
     Recipe{"openvino", "pip install openvino==2026.2.1 into the build environment and run `make` again"},
     Recipe{"opencv", "apt install libopencv-dev and run `make` again"},
 };
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-    }
-  }
-  return row.back();
-}
-
-// "; did you mean NAME?" where one of the names is near, else the list of them.
-std::string nearest(const std::string& word, const std::vector<std::string>& names) {
-  const auto best = std::min_element(names.begin(), names.end(), [&](const auto& a, const auto& b) {
-    return edit_distance(word, a) < edit_distance(word, b);
-  });
-  if (best != names.end() && edit_distance(word, *best) <= std::max<size_t>(2, word.size() / 3)) {
-    return "; did you mean " + *best + "?";
-  }
-  return "; there are: " + joined(names);
-}
 
 Error not_built(const EngineStatus& wanted, const std::vector<EngineStatus>& engines) {
   std::vector<std::string> built;
@@ -135,7 +106,7 @@ Result<std::shared_ptr<Engine>> open_engine(const std::string& spec) {
   if (wanted == engines.end()) {
     std::vector<std::string> names;
     for (const auto& engine : engines) names.push_back(engine.name);
-    return usage_error("no engine is called '" + name + "'" + nearest(name, names));
+    return usage_error("no engine is called '" + name + "'" + "; " + suggest(name, names));
   }
   if (!wanted->built) return not_built(*wanted, engines);
   prepare_environment();
@@ -146,7 +117,7 @@ Result<std::shared_ptr<Engine>> open_engine(const std::string& spec) {
   const auto variants = engine->variants();
   if (std::find(variants.begin(), variants.end(), variant) == variants.end()) {
     if (variants.empty()) return usage_error("engine " + name + " has no variants, but '" + spec + "' names one");
-    return usage_error("engine " + name + " has no variant '" + variant + "'" + nearest(variant, variants));
+    return usage_error("engine " + name + " has no variant '" + variant + "'" + "; " + suggest(variant, variants));
   }
   return std::shared_ptr<Engine>(std::make_shared<WithVariant>(std::move(engine), variant));
 }
