@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 failed=0
 
 if command -v clang-format >/dev/null; then
-  bad=$(git ls-files '*.cc' '*.h' '*.c' | xargs clang-format --dry-run --Werror 2>&1 | grep -o '^[^:]*:[0-9]*' | sort -u | head -10)
+  bad=$(git ls-files '*.cc' '*.h' '*.c' | xargs clang-format --dry-run --Werror 2>&1 | grep -oE '^[^ :]+:[0-9]+' | sort -u | head -10)
   if [ -n "$bad" ]; then
     printf 'format: run `make format`; first places:\n%s\n' "$bad" >&2
     failed=1

@@ -1,5 +1,7 @@
 #include "pipeline/runner.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <latch>
 #include <map>
@@ -7,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "collect/machine.h"
 #include "pipeline/bounded_queue.h"
 #include "strobe/record/annotate.h"
 
@@ -52,6 +55,12 @@ struct StageNames {
   record::Name queue;  // flow into the stage and depth of the queue before it
 };
 
+// In the trace, and for top, gdb and perf, which show 15 characters.
+void name_this_thread(const std::string& name) {
+  record::name_thread("stage " + name);
+  ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
 class Run {
  public:
   Run(const std::string& first_stage, const ReadFrame& read, const PrepareBatch& prepare,
@@ -60,6 +69,7 @@ class Run {
         stages_(stages),
         options_(options),
         pool_(prepare),
+        read_name_text_(first_stage),
         read_name_(first_stage),
         ready_(1 + worker_count(stages)),
         go_(1) {
@@ -79,8 +89,9 @@ class Run {
     ready_.wait();
     RunnerResult result;
     {
-      static const record::Name kRun("run");
-      const record::Range range(kRun);
+      static const record::Name kRun("run"), kCpu("cpu_ns");
+      record::Range range(kRun);
+      const int64_t cpu_ns = collect::process_cpu_ns();
       const auto begin = std::chrono::steady_clock::now();
       go_.count_down();
       for (std::thread& thread : threads) thread.join();
@@ -88,6 +99,7 @@ class Run {
         if (auto done = finish(); !done) fail(std::move(done).error());
       }
       result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      range.arg(kCpu, collect::process_cpu_ns() - cpu_ns);
     }
     result.read = frames_read_;
     result.finished = frames_finished_;
@@ -119,7 +131,7 @@ class Run {
   bool enough() const { return options_.max_frames > 0 && frames_read_ >= options_.max_frames; }
 
   void read_all() {
-    record::name_thread(stages_.empty() ? "read" : "stage read");
+    name_this_thread(read_name_text_);
     ready_.count_down();
     go_.wait();
     BatchPtr batch;
@@ -151,9 +163,13 @@ class Run {
 
   // The next frame into the batch; false at the end of the source.
   Result<bool> read_into(Batch& batch) {
-    const record::Range range(read_name_, frames_read_);
+    static const record::Name kNoFrame("no_frame");
+    record::Range range(read_name_, frames_read_);
     STROBE_ASSIGN(std::optional<media::Frame> frame, read_());
-    if (!frame) return false;
+    if (!frame) {
+      range.arg(kNoFrame, int64_t{1});
+      return false;
+    }
     frame->index = frames_read_++;
     batch.frames.push_back({.frame = std::move(*frame), .detections = {}, .drawn = {}});
     if (full(batch)) hand_over(batch, 0);
@@ -235,7 +251,7 @@ class Run {
 
   void work(size_t index, int worker) {
     const Stage& stage = stages_[index];
-    record::name_thread("stage " + stage.name + (stage.workers > 1 ? " " + std::to_string(worker) : ""));
+    name_this_thread(stage.name + (stage.workers > 1 ? " " + std::to_string(worker) : ""));
     if (stage.start) {
       if (auto started = stage.start(worker); !started) cancel(std::move(started).error());
     }
@@ -266,6 +282,7 @@ class Run {
   const std::vector<Stage>& stages_;
   const RunnerOptions& options_;
   BatchPool pool_;
+  std::string read_name_text_;
   record::Name read_name_;
   std::vector<StageNames> names_;
   std::vector<std::unique_ptr<Queue>> queues_;

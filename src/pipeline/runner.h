@@ -36,7 +36,7 @@ struct RunnerOptions {
   int64_t batch_size = 1;
   int64_t max_frames = 0;  // 0: until the source ends
   DropPolicy drop = DropPolicy::kNever;
-  const std::atomic<bool>* stop = nullptr;            // set: no new frame is read; what is under way is finished
+  const std::atomic<bool>* stop = nullptr;                 // set: no new frame is read; what is under way is finished
   std::function<void(int64_t finished)> on_progress = {};  // called on the last stage's thread after each batch
 };
 

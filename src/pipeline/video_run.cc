@@ -14,7 +14,9 @@ namespace strobe::pipeline {
 
 namespace {
 
-constexpr size_t kSampleFrames = 32;  // kept from the start of the stream for the runs alone
+// What the passes after the run work on: the first frames of the source, consecutive as an encoder needs them.
+constexpr size_t kSampleFrames = 96;
+constexpr size_t kSamplePixels = 96UL << 20;
 
 media::InputFormat input_format(const models::InputRule& rule, int width, int height) {
   media::InputFormat format;
@@ -59,7 +61,9 @@ class VideoRun {
       options.on_progress = [this, total](int64_t finished) { options_.on_progress(finished, total); };
     const ReadFrame read = [this]() -> Result<std::optional<media::Frame>> {
       auto frame = source_->next();
-      if (frame && *frame && samples_.size() < kSampleFrames) samples_.push_back(**frame);
+      // Frames of a live source do not come back; those of a file are read again, as kept ones would cost the run
+      // memory that it has to touch first.
+      if (result_.source.live && frame && *frame && more_samples()) samples_.push_back(**frame);
       return frame;
     };
     const auto finish = [this]() -> Result<void> { return writer_ ? writer_->finish() : Result<void>(); };
@@ -73,11 +77,14 @@ class VideoRun {
 
   // The passes after the clock stopped. They explain the run and must not spoil it: their failure is a note.
   void run_afterwards() {
-    if (stop_requested() || samples_.empty()) return;
+    if (stop_requested() || result_.run.read == 0) return;
     STROBE_RANGE("afterwards");
     const auto note = [this](Result<void> done, std::string_view what) {
       if (!done) result_.notes.push_back(fmt::format("{}: {}", what, done.error().to_string()));
     };
+    source_.reset();
+    note(take_samples(), "the stages were not run alone");
+    if (samples_.empty()) return;
     note(keep_outputs(), "raw outputs were not kept");
     if (options_.alone_seconds > 0) note(run_alone(), "limit_fps is not known");
     if (options_.profiled_runs > 0) note(profile_layers(), "layers were not profiled");
@@ -87,6 +94,23 @@ class VideoRun {
 
  private:
   bool stop_requested() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
+
+  bool more_samples() const {
+    const size_t pixels = static_cast<size_t>(result_.source.width) * static_cast<size_t>(result_.source.height);
+    return samples_.size() < kSampleFrames && (samples_.size() + 1) * pixels <= std::max(kSamplePixels, pixels);
+  }
+
+  Result<void> take_samples() {
+    if (result_.source.live) return {};
+    STROBE_ASSIGN(const auto source, media::open_source(options_.input, options_.source));
+    const auto most = static_cast<size_t>(result_.run.read);
+    while (samples_.size() < most && more_samples() && !stop_requested()) {
+      STROBE_ASSIGN(std::optional<media::Frame> frame, source->next());
+      if (!frame) break;
+      samples_.push_back(std::move(*frame));
+    }
+    return {};
+  }
 
   int64_t expected_frames() const {
     const int64_t of_source = result_.source.frames;

@@ -46,13 +46,27 @@ class [[nodiscard]] Error {
   std::vector<std::string> places_;
 };
 
-inline Error usage_error(std::string message) { return {ErrorKind::kUsage, std::move(message)}; }
-inline Error not_found(std::string message) { return {ErrorKind::kNotFound, std::move(message)}; }
-inline Error bad_data(std::string message) { return {ErrorKind::kBadData, std::move(message)}; }
-inline Error unsupported(std::string message) { return {ErrorKind::kUnsupported, std::move(message)}; }
-inline Error engine_error(std::string message) { return {ErrorKind::kEngine, std::move(message)}; }
-inline Error io_error(std::string message) { return {ErrorKind::kIo, std::move(message)}; }
-inline Error internal_error(std::string message) { return {ErrorKind::kInternal, std::move(message)}; }
+inline Error usage_error(std::string message) {
+  return {ErrorKind::kUsage, std::move(message)};
+}
+inline Error not_found(std::string message) {
+  return {ErrorKind::kNotFound, std::move(message)};
+}
+inline Error bad_data(std::string message) {
+  return {ErrorKind::kBadData, std::move(message)};
+}
+inline Error unsupported(std::string message) {
+  return {ErrorKind::kUnsupported, std::move(message)};
+}
+inline Error engine_error(std::string message) {
+  return {ErrorKind::kEngine, std::move(message)};
+}
+inline Error io_error(std::string message) {
+  return {ErrorKind::kIo, std::move(message)};
+}
+inline Error internal_error(std::string message) {
+  return {ErrorKind::kInternal, std::move(message)};
+}
 // "what: strerror(errno)", for a system call that just failed.
 Error io_error_errno(std::string_view what);
 
@@ -115,17 +129,16 @@ class [[nodiscard]] Result<void> {
 }  // namespace strobe
 
 // STROBE_TRY(expr): evaluates a Result<void>, returns its error from the enclosing function.
-#define STROBE_TRY(expr)                                             \
-  do {                                                               \
-    if (auto strobe_try_result = (expr); !strobe_try_result)         \
-      return std::move(strobe_try_result).error();                   \
+#define STROBE_TRY(expr)                                                                                  \
+  do {                                                                                                    \
+    if (auto strobe_try_result = (expr); !strobe_try_result) return std::move(strobe_try_result).error(); \
   } while (false)
 
 // STROBE_ASSIGN(auto x, expr): the value of a Result<T> into x, or returns its error.
 #define STROBE_ASSIGN(lhs, expr) STROBE_ASSIGN_IMPL_(STROBE_CONCAT_(strobe_result_, __COUNTER__), lhs, expr)
-#define STROBE_ASSIGN_IMPL_(tmp, lhs, expr)         \
-  auto tmp = (expr);                                \
-  if (!tmp) return std::move(tmp).error();          \
+#define STROBE_ASSIGN_IMPL_(tmp, lhs, expr) \
+  auto tmp = (expr);                        \
+  if (!tmp) return std::move(tmp).error();  \
   lhs = std::move(*tmp)
 #define STROBE_CONCAT_(a, b) STROBE_CONCAT_INNER_(a, b)
 #define STROBE_CONCAT_INNER_(a, b) a##b

@@ -56,8 +56,8 @@ using ModelSource = std::variant<std::shared_ptr<const models::Graph>, std::file
 // `layers` empty. Layer names are the Graph's (or the file's) own.
 struct Kernel {
   std::string name;
-  std::string type;                 // "Convolution", "Reorder", ...
-  std::string implementation;       // e.g. "brgconv_avx512_f32"; empty where the engine does not tell
+  std::string type;            // "Convolution", "Reorder", ...
+  std::string implementation;  // e.g. "brgconv_avx512_f32"; empty where the engine does not tell
   std::vector<std::string> layers;
 };
 struct KernelTime {
@@ -94,9 +94,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::string name() const = 0;
-  virtual std::string version() const = 0;                 // of the framework
-  virtual std::vector<std::string> variants() const = 0;   // the first one is the default
-  virtual std::vector<Precision> precisions() const = 0;   // those that this CPU runs
+  virtual std::string version() const = 0;                    // of the framework
+  virtual std::vector<std::string> variants() const = 0;      // the first one is the default
+  virtual std::vector<Precision> precisions() const = 0;      // those that this CPU runs
   virtual std::vector<std::string> file_formats() const = 0;  // extensions with the dot: ".onnx"
   // Errors: kUnsupported (a layer, precision or format that the engine lacks: says which and what it has), kBadData (a
   // file that is not what it says), kNotFound, kEngine.
@@ -110,8 +110,10 @@ extern "C" {
 using strobe_engine_abi_fn = int (*)();
 using strobe_engine_create_fn = strobe::engines::Engine* (*)();
 }
-#define STROBE_DEFINE_ENGINE(EngineClass)                                                                            \
-  extern "C" __attribute__((visibility("default"))) int strobe_engine_abi() { return strobe::engines::kEngineAbi; } \
-  extern "C" __attribute__((visibility("default"))) strobe::engines::Engine* strobe_engine_create() {               \
-    return new EngineClass();                                                                                        \
+#define STROBE_DEFINE_ENGINE(EngineClass)                                                             \
+  extern "C" __attribute__((visibility("default"))) int strobe_engine_abi() {                         \
+    return strobe::engines::kEngineAbi;                                                               \
+  }                                                                                                   \
+  extern "C" __attribute__((visibility("default"))) strobe::engines::Engine* strobe_engine_create() { \
+    return new EngineClass();                                                                         \
   }

@@ -30,7 +30,18 @@ struct Tensor {
 // Shared, since copies of a graph (batch sizes, engines) need not copy its weights. Never null in a finished graph.
 using Weights = std::shared_ptr<const Tensor>;
 
-enum class ActivationKind : uint8_t { kLinear, kRelu, kRelu6, kLeaky, kLogistic, kMish, kSwish, kTanh, kElu, kHardSwish };
+enum class ActivationKind : uint8_t {
+  kLinear,
+  kRelu,
+  kRelu6,
+  kLeaky,
+  kLogistic,
+  kMish,
+  kSwish,
+  kTanh,
+  kElu,
+  kHardSwish
+};
 std::string_view to_string(ActivationKind kind);
 
 struct Input {};
@@ -57,13 +68,17 @@ struct Pool {
   int64_t kernel_h = 1, kernel_w = 1;
   int64_t stride_h = 1, stride_w = 1;
   int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;  // Darknet pads one side only
-  bool count_padding = false;                                         // of kAverage
+  bool count_padding = false;                                        // of kAverage
 };
 struct GlobalAveragePool {};
-struct Concat {};                                             // along channels
-struct Slice { int64_t begin = 0, end = 0; };                 // channels [begin, end)
-struct Add {};                                                // element-wise; the shapes are equal
-struct Upsample { int64_t scale = 2; };                       // nearest neighbour
+struct Concat {};  // along channels
+struct Slice {
+  int64_t begin = 0, end = 0;
+};              // channels [begin, end)
+struct Add {};  // element-wise; the shapes are equal
+struct Upsample {
+  int64_t scale = 2;
+};  // nearest neighbour
 struct Flatten {};
 struct Linear {
   int64_t out_features = 0;
@@ -71,7 +86,9 @@ struct Linear {
   Weights bias;    // null: none
 };
 struct Softmax {};
-struct Dropout { float probability = 0.5F; };  // identity at inference
+struct Dropout {
+  float probability = 0.5F;
+};  // identity at inference
 // A YOLO head: identity for engines (its input is an output of the network); boxes are decoded by models/yolo.h.
 struct YoloHead {
   std::vector<float> anchors;  // w, h pairs of this head, in pixels of the network's input
@@ -97,15 +114,15 @@ std::string_view type_name(const Operation& operation);  // "Convolution", "Batc
 struct InputRule {
   enum class Fit : uint8_t { kStretch, kLetterbox } fit = Fit::kStretch;
   float scale = 1.0F / 255;
-  float mean[3] = {0, 0, 0};         // subtracted after scaling, per channel
-  float deviation[3] = {1, 1, 1};    // divided by after that
-  bool bgr = false;                  // channel order of the network; default RGB
+  float mean[3] = {0, 0, 0};       // subtracted after scaling, per channel
+  float deviation[3] = {1, 1, 1};  // divided by after that
+  bool bgr = false;                // channel order of the network; default RGB
 };
 
 struct Graph {
   std::string name;
-  std::vector<Layer> layers;       // layers[0] is the Input
-  std::vector<LayerId> outputs;    // in the order in which engines return them
+  std::vector<Layer> layers;     // layers[0] is the Input
+  std::vector<LayerId> outputs;  // in the order in which engines return them
   InputRule input_rule;
   std::vector<std::string> labels;  // class names; may be empty
   bool trained = true;              // false: seeded weights, so that its boxes mean nothing
