@@ -67,7 +67,8 @@ Result<void> write_outputs(const std::vector<std::vector<std::vector<float>>>& o
 void add_measures(const trace::Timeline& timeline, Json& summary) {
   const Table whole = analyze::throughput(timeline);
   if (whole.row_count() > 0) {
-    for (const char* key : {"inference_fps", "end_to_end_fps", "limit_fps", "limit_share", "cpu_ms_per_frame", "cores"})
+    for (const char* key : {"inference_fps", "end_to_end_fps", "limit_fps", "limit_share", "cpu_ms_per_frame",
+                            "cpu_alone_ms_per_frame", "cores"})
       summary[key] = number_or_null(whole, 0, key);
     const std::string slowest = whole.text(0, "slowest_stage");
     summary["slowest_stage"] = {{"name", slowest.empty() ? Json(nullptr) : Json(slowest)},

@@ -29,22 +29,6 @@ std::vector<std::string> stage_names(const Timeline& timeline) {
   return names;
 }
 
-void find_run(const Timeline& timeline, PipelineRun& run) {
-  const Ranges& ranges = timeline.ranges;
-  const int64_t name = timeline.strings.find("run");
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges.name[i] != name) continue;
-    if (run.has_run) {
-      ++run.further_runs;
-      continue;
-    }
-    run.has_run = true;
-    run.open = ranges.open[i] != 0;
-    run.start_ns = ranges.start_ns[i];
-    run.end_ns = ranges.end_ns[i];
-  }
-}
-
 // The arguments of one range: they stand together and in the order of ranges, so a walk over ranges needs one cursor.
 class ArgumentCursor {
  public:
@@ -61,6 +45,26 @@ class ArgumentCursor {
   const trace::Arguments& arguments_;
   size_t at_ = 0;
 };
+
+void find_run(const Timeline& timeline, PipelineRun& run) {
+  const Ranges& ranges = timeline.ranges;
+  const int64_t name = timeline.strings.find("run"), cpu_key = timeline.strings.find("cpu_ns");
+  ArgumentCursor arguments(timeline.arguments);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges.name[i] != name) continue;
+    if (run.has_run) {
+      ++run.further_runs;
+      continue;
+    }
+    run.has_run = true;
+    run.open = ranges.open[i] != 0;
+    run.start_ns = ranges.start_ns[i];
+    run.end_ns = ranges.end_ns[i];
+    arguments.visit(i, [&](StringId key, const auto& value) {
+      if (const auto* number = std::get_if<int64_t>(&value); number && key == cpu_key) run.cpu_ns = *number;
+    });
+  }
+}
 
 void find_passes(const Timeline& timeline, PipelineRun& run) {
   const Ranges& ranges = timeline.ranges;

@@ -37,6 +37,7 @@ struct PipelineRun {
   bool has_run = false;
   bool open = false;  // the recording ends inside the run
   int64_t start_ns = 0, end_ns = 0;
+  int64_t cpu_ns = 0;            // CPU time of the process inside the run; 0: not recorded
   size_t further_runs = 0;       // ranges "run" after the first, which are left out
   std::vector<Pass> passes;      // by frame, stage, start
   std::vector<Frame> frames;     // by id

@@ -73,14 +73,16 @@ Result<void> run_stage_alone(const Stage& stage, std::vector<BatchPtr>& samples,
       ready.count_down();
       go.wait();
       if (!started) return fail(std::move(started).error());
-      do {
+      // Once over all, whatever it takes: the next stage needs what this one leaves in them.
+      for (bool again = false; !stopped(stop); again = true) {
         for (size_t i = worker; i < samples.size() && !stopped(stop); i += workers) {
+          if (again && Clock::now() >= end) return;
           auto done = work_over(stage, *samples[i], id);
           if (!done) return fail(std::move(done).error());
           frames += *done;
-          if (Clock::now() >= end) return;
         }
-      } while (!stopped(stop));
+        if (Clock::now() >= end) return;
+      }
     });
   }
   ready.wait();

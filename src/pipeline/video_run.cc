@@ -15,7 +15,7 @@ namespace strobe::pipeline {
 namespace {
 
 // What the passes after the run work on: the first frames of the source, consecutive as an encoder needs them.
-constexpr size_t kSampleFrames = 96;
+constexpr size_t kFewestSamples = 8, kMostSamples = 96;
 constexpr size_t kSamplePixels = 96UL << 20;
 
 media::InputFormat input_format(const models::InputRule& rule, int width, int height) {
@@ -97,13 +97,16 @@ class VideoRun {
 
   bool more_samples() const {
     const size_t pixels = static_cast<size_t>(result_.source.width) * static_cast<size_t>(result_.source.height);
-    return samples_.size() < kSampleFrames && (samples_.size() + 1) * pixels <= std::max(kSamplePixels, pixels);
+    return samples_.size() < kMostSamples && (samples_.size() + 1) * pixels <= std::max(kSamplePixels, pixels);
   }
 
   Result<void> take_samples() {
     if (result_.source.live) return {};
     STROBE_ASSIGN(const auto source, media::open_source(options_.input, options_.source));
-    const auto most = static_cast<size_t>(result_.run.read);
+    // As many as the run got through in the time that a stage has: the slowest one must see each of them.
+    const double rate = static_cast<double>(result_.run.finished) / std::max(result_.run.seconds, 1e-9);
+    const auto most = std::min(static_cast<size_t>(result_.run.read),
+                               std::max(kFewestSamples, static_cast<size_t>(rate * options_.alone_seconds)));
     while (samples_.size() < most && more_samples() && !stop_requested()) {
       STROBE_ASSIGN(std::optional<media::Frame> frame, source->next());
       if (!frame) break;

@@ -241,6 +241,18 @@ TEST(Throughput, CoresLimitWhereTheStagesTogetherNeedMoreCpu) {
   EXPECT_DOUBLE_EQ(*table.number(0, "cores"), 1.5);
 }
 
+TEST(Throughput, TheCpuTimeOfTheRunItselfLimitsWhereItIsKnown) {
+  PipelineMaker maker = three_frames();
+  maker.alone("infer", 200, 1200, 100, 1500);
+  maker.alone("read", 1300, 1800, 200, 500);
+  (*maker).argument(0, "cpu_ns", int64_t{75'000'000});  // 25 ms a frame, of which 17.5 alone
+  const Table table = throughput(maker.finish());
+  EXPECT_DOUBLE_EQ(*table.number(0, "limit_fps"), 2 / 0.025);
+  EXPECT_DOUBLE_EQ(*table.number(0, "cpu_ms_per_frame"), 25);
+  EXPECT_DOUBLE_EQ(*table.number(0, "cpu_alone_ms_per_frame"), 17.5);
+  EXPECT_EQ(table.text(0, "slowest_stage"), "infer");
+}
+
 TEST(Throughput, RepeatedPassesOfAStageAddUpAndBrokenOnesAreLeftOut) {
   PipelineMaker maker = three_frames();
   maker.alone("read", 100, 200, 10, 50);
