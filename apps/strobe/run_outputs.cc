@@ -13,8 +13,9 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-double rounded(double value, double step) {
-  return std::round(value / step) * step;
+// To so many steps in 1. Division by a whole number gives the double that prints shortest; times 0.01 would not.
+double rounded(double value, double steps) {
+  return std::round(value * steps) / steps;
 }
 
 Json number_or_null(const Table& table, size_t row, std::string_view column) {
@@ -41,13 +42,13 @@ Result<void> write_detections(const std::vector<pipeline::FrameDetections>& fram
     for (const models::Detection& box : frame.boxes) {
       const auto id = static_cast<size_t>(box.class_id);
       boxes.push_back({{"label", id < labels.size() ? labels[id] : fmt::format("class {}", id)},
-                       {"score", rounded(box.score, 1e-4)},
-                       {"x", rounded(box.x, 1e-2)},
-                       {"y", rounded(box.y, 1e-2)},
-                       {"w", rounded(box.width, 1e-2)},
-                       {"h", rounded(box.height, 1e-2)}});
+                       {"score", rounded(box.score, 1e4)},
+                       {"x", rounded(box.x, 100)},
+                       {"y", rounded(box.y, 100)},
+                       {"w", rounded(box.width, 100)},
+                       {"h", rounded(box.height, 100)}});
     }
-    all.push_back({{"frame", frame.frame}, {"time_s", rounded(frame.time_s, 1e-6)}, {"boxes", std::move(boxes)}});
+    all.push_back({{"frame", frame.frame}, {"time_s", rounded(frame.time_s, 1e6)}, {"boxes", std::move(boxes)}});
   }
   return write_file(path, all.dump(1) + "\n");
 }

@@ -48,7 +48,10 @@ class ArgumentCursor {
 
 void find_run(const Timeline& timeline, PipelineRun& run) {
   const Ranges& ranges = timeline.ranges;
-  const int64_t name = timeline.strings.find("run"), cpu_key = timeline.strings.find("cpu_ns");
+  const int64_t name = timeline.strings.find("run");
+  const std::pair<int64_t, int64_t*> numbers[] = {{timeline.strings.find("cpu_ns"), &run.cpu_ns},
+                                                  {timeline.strings.find("machine_busy_ns"), &run.machine_busy_ns},
+                                                  {timeline.strings.find("machine_stolen_ns"), &run.machine_stolen_ns}};
   ArgumentCursor arguments(timeline.arguments);
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges.name[i] != name) continue;
@@ -61,7 +64,9 @@ void find_run(const Timeline& timeline, PipelineRun& run) {
     run.start_ns = ranges.start_ns[i];
     run.end_ns = ranges.end_ns[i];
     arguments.visit(i, [&](StringId key, const auto& value) {
-      if (const auto* number = std::get_if<int64_t>(&value); number && key == cpu_key) run.cpu_ns = *number;
+      const auto* number = std::get_if<int64_t>(&value);
+      for (const auto& [wanted, target] : numbers)
+        if (number && key == wanted) *target = *number;
     });
   }
 }

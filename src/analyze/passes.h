@@ -37,11 +37,13 @@ struct PipelineRun {
   bool has_run = false;
   bool open = false;  // the recording ends inside the run
   int64_t start_ns = 0, end_ns = 0;
-  int64_t cpu_ns = 0;            // CPU time of the process inside the run; 0: not recorded
-  size_t further_runs = 0;       // ranges "run" after the first, which are left out
-  std::vector<Pass> passes;      // by frame, stage, start
-  std::vector<Frame> frames;     // by id
-  std::vector<int64_t> busy_ns;  // by stage: time in which at least one of its ranges was open
+  int64_t cpu_ns = 0;             // CPU time of the process inside the run; 0: not recorded
+  int64_t machine_busy_ns = 0;    // of everything on the CPUs that the process may use; 0: not recorded
+  int64_t machine_stolen_ns = 0;  // time in which those CPUs were ready, but the hypervisor ran something else
+  size_t further_runs = 0;        // ranges "run" after the first, which are left out
+  std::vector<Pass> passes;       // by frame, stage, start
+  std::vector<Frame> frames;      // by id
+  std::vector<int64_t> busy_ns;   // by stage: time in which at least one of its ranges was open
   uint64_t finished = 0;
   uint64_t dropped = 0;
   uint64_t unfinished = 0;       // seen in the run, neither finished nor dropped

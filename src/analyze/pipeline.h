@@ -1,12 +1,12 @@
 // Analyses of a video pipeline's run: where a frame's time goes and how near the pipeline is to its physical limit.
 //
 // What the pipeline writes, and these read: on the main thread a range "run" around the measured part, with an argument
-// cpu_ns (process CPU time); inside it, on the stage threads, one range a frame named by its stage ("read", "prep",
-// "infer", "post", "draw", "write"; the order is the fact "pipeline.stages", comma-separated) with the frame's id. A
-// batched stage has one range with the first frame's id and an argument "also_frame" for each further one. A range that
-// brought no frame (a read that met the end of the source) has an argument "no_frame". A frame dropped before a stage is
-// a mark "drop". After "run", one range "alone" a stage, arguments: stage (text), frames, cpu_ns: the stage run by
-// itself. Facts used: "engine", "cores".
+// cpu_ns (process CPU time) and, where the machine tells, machine_busy_ns and machine_stolen_ns; inside it, on the
+// stage threads, one range a frame named by its stage ("read", "prep", "infer", "post", "draw", "write"; the order is
+// the fact "pipeline.stages", comma-separated) with the frame's id. A batched stage has one range with the first
+// frame's id and an argument "also_frame" for each further one. A range that brought no frame (a read that met the end
+// of the source) has an argument "no_frame". A frame dropped before a stage is a mark "drop". After "run", one range
+// "alone" a stage, arguments: stage (text), frames, cpu_ns: the stage run by itself. Facts used: "engine", "cores".
 #pragma once
 
 #include <optional>

@@ -1,4 +1,6 @@
 // throughput and stage_limits of pipeline.h.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -101,6 +103,24 @@ Limit limit_of(const PipelineRun& run, std::optional<double> cores, Table& table
   return limit;
 }
 
+// Figures of a run that had not the machine to itself are not those of the machine.
+void note_others(const PipelineRun& run, std::optional<double> cores, Table& table) {
+  constexpr double kWorthSaying = 0.05;  // of the cores
+  const auto duration = static_cast<double>(run.end_ns - run.start_ns);
+  if (!cores || run.machine_busy_ns <= 0 || duration <= 0) return;
+  const double others = static_cast<double>(run.machine_busy_ns - run.cpu_ns) / duration;
+  const double stolen = static_cast<double>(run.machine_stolen_ns) / duration;
+  const auto say = [&](double taken, const char* who) {
+    if (taken < kWorthSaying * *cores) return;
+    table.notes.push_back(
+        fmt::format("{} took {:.2g} of the {:.3g} cores during the run: its FPS and latencies are not those of a quiet "
+                    "machine",
+                    who, taken, *cores));
+  };
+  say(others, "other programs");
+  say(stolen, "other virtual machines");
+}
+
 }  // namespace
 
 Table throughput(const trace::Timeline& timeline) {
@@ -148,6 +168,7 @@ Table throughput(const trace::Timeline& timeline) {
   table.add_row({cell(engine), static_cast<int64_t>(run.finished), static_cast<int64_t>(run.dropped), cell(inference),
                  cell(end_to_end), cell(limit.fps), cell(share), cell(limit.slowest_stage), cell(limit.slowest_fps),
                  cell(limit.cpu_ms_per_frame), cell(limit.alone_cpu_ms_per_frame), cores_cell(cores)});
+  note_others(run, cores, table);
   note_run(run, table);
   note_losses(timeline, table);
   return table;

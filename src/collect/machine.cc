@@ -127,10 +127,4 @@ double allowed_cores() {
   return quota ? std::min(cores, *quota) : cores;
 }
 
-int64_t process_cpu_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 }  // namespace strobe::collect

@@ -23,7 +23,4 @@ std::map<std::string, std::string> machine_facts_of_tree(const std::filesystem::
 // Cores that this process may use: the affinity mask, cut by the cgroup's CPU quota where that is smaller.
 double allowed_cores();
 
-// CPU time used by this process so far, all threads, user and system, nanoseconds.
-int64_t process_cpu_ns();
-
 }  // namespace strobe::collect

@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "collect/machine.h"
+#include "collect/cpu_time.h"
 #include "pipeline/bounded_queue.h"
 #include "strobe/record/annotate.h"
 
@@ -55,6 +55,22 @@ struct StageNames {
   record::Name queue;  // flow into the stage and depth of the queue before it
 };
 
+// CPU time from here to finish(): arguments of the range of the run.
+class CpuClock {
+ public:
+  void finish(record::Range& range) const {
+    static const record::Name kCpu("cpu_ns"), kBusy("machine_busy_ns"), kStolen("machine_stolen_ns");
+    range.arg(kCpu, collect::process_cpu_ns() - process_ns_);
+    const auto machine = collect::cpu_use();
+    if (!machine || !machine_) return;
+    range.arg(kBusy, machine->busy_ns - machine_->busy_ns).arg(kStolen, machine->stolen_ns - machine_->stolen_ns);
+  }
+
+ private:
+  std::optional<collect::CpuUse> machine_ = collect::cpu_use();
+  int64_t process_ns_ = collect::process_cpu_ns();
+};
+
 // In the trace, and for top, gdb and perf, which show 15 characters.
 void name_this_thread(const std::string& name) {
   record::name_thread("stage " + name);
@@ -89,9 +105,9 @@ class Run {
     ready_.wait();
     RunnerResult result;
     {
-      static const record::Name kRun("run"), kCpu("cpu_ns");
+      static const record::Name kRun("run");
       record::Range range(kRun);
-      const int64_t cpu_ns = collect::process_cpu_ns();
+      const CpuClock cpu;
       const auto begin = std::chrono::steady_clock::now();
       go_.count_down();
       for (std::thread& thread : threads) thread.join();
@@ -99,7 +115,7 @@ class Run {
         if (auto done = finish(); !done) fail(std::move(done).error());
       }
       result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      range.arg(kCpu, collect::process_cpu_ns() - cpu_ns);
+      cpu.finish(range);
     }
     result.read = frames_read_;
     result.finished = frames_finished_;

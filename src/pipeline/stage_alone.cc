@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "collect/machine.h"
+#include "collect/cpu_time.h"
 #include "strobe/record/annotate.h"
 
 namespace strobe::pipeline {

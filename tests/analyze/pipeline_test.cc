@@ -253,6 +253,26 @@ TEST(Throughput, TheCpuTimeOfTheRunItselfLimitsWhereItIsKnown) {
   EXPECT_EQ(table.text(0, "slowest_stage"), "infer");
 }
 
+TEST(Throughput, SaysWhatOthersTookOfTheMachine) {
+  for (const auto& [busy_ms, stolen_ms, notes] :
+       {std::tuple{60, 0, 0}, std::tuple{66, 6, 0}, std::tuple{100, 0, 1}, std::tuple{130, 35, 2}}) {
+    PipelineMaker maker = three_frames();  // 70 ms on two cores
+    maker.alone("infer", 200, 1200, 100, 1500);
+    maker.alone("read", 1300, 1800, 200, 500);
+    (*maker).argument(0, "cpu_ns", int64_t{60 * kMs});
+    (*maker).argument(0, "machine_busy_ns", int64_t{busy_ms * kMs});
+    (*maker).argument(0, "machine_stolen_ns", int64_t{stolen_ms * kMs});
+    const Table table = throughput(maker.finish());
+    EXPECT_EQ(table.notes.size(), static_cast<size_t>(notes)) << busy_ms << " " << stolen_ms;
+    if (notes > 0) {
+      EXPECT_THAT(table.notes[0], HasSubstr("other programs took "));
+    }
+    if (notes > 1) {
+      EXPECT_THAT(table.notes[1], HasSubstr("other virtual machines took 0.5 of the 2 cores"));
+    }
+  }
+}
+
 TEST(Throughput, RepeatedPassesOfAStageAddUpAndBrokenOnesAreLeftOut) {
   PipelineMaker maker = three_frames();
   maker.alone("read", 100, 200, 10, 50);

@@ -236,7 +236,7 @@ TEST_F(VideoRun, TheRecordingTellsTheWholeRun) {
 
   const Table whole = analyze::throughput(*timeline);
   ASSERT_EQ(whole.row_count(), 1U);
-  EXPECT_THAT(whole.notes, IsEmpty());
+  EXPECT_THAT(whole.notes, testing::Each(HasSubstr("of the 2 cores"))) << "others may be busy, nothing else is wrong";
   EXPECT_EQ(*whole.number(0, "frames"), 10);
   EXPECT_NEAR(*whole.number(0, "end_to_end_fps"), 10 / done->run.seconds, 0.02 * 10 / done->run.seconds);
   EXPECT_GT(*whole.number(0, "limit_fps"), 0);

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Every side-by-side measurement of docs/benchmarks.md. The peers live in a Python environment of their own, since
+# OpenCV's last version that reads Darknet files wants an older numpy.
+#   VIDEO, CFG, WEIGHTS: what is run; ROUNDS: repetitions; CASES: which (default all); OUT: folder of the results.
+set -euo pipefail
+build=${1:?usage: run.sh BUILD_FOLDER}
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+data=${STROBE_SHARED_DATA:-$root/../shared/data}
+VIDEO=${VIDEO:-$data/video/vtest.avi}
+[ -e "$VIDEO" ] || VIDEO=/usr/share/doc/opencv-doc/examples/data/vtest.avi
+CFG=${CFG:-$data/models/yolo-fastest-1.1-xl.cfg}
+WEIGHTS=${WEIGHTS:-$data/models/yolo-fastest-1.1-xl.weights}
+OUT=${OUT:-$build/bench}
+for file in "$VIDEO" "$CFG" "$WEIGHTS"; do
+  [ -e "$file" ] || { echo "bench: $file is missing: set VIDEO, CFG and WEIGHTS" >&2; exit 2; }
+done
+
+venv=$root/build/deps/bench-venv
+if [ ! -e "$venv/.complete" ]; then
+  echo "bench: the peers' Python packages into $venv" >&2
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "opencv-python-headless==4.11.0.86" "numpy<2.3" "openvino==2026.2.1"
+  touch "$venv/.complete"
+fi
+
+mkdir -p "$OUT"
+"$build/bin/strobe_record_bench" --benchmark_out="$OUT/record.json" --benchmark_out_format=json
+"$venv/bin/python3" "$here/side_by_side.py" ${CASES:-} --build "$build" --python "$venv/bin/python3" --video "$VIDEO" \
+  --cfg "$CFG" --weights "$WEIGHTS" --rounds "${ROUNDS:-3}" --json "$OUT/side_by_side.json" ${IR:+--ir "$IR"}
