@@ -106,8 +106,8 @@ class Run {
     RunnerResult result;
     {
       static const record::Name kRun("run");
+      const CpuClock cpu;  // before the range: reading /proc is none of the run's work
       record::Range range(kRun);
-      const CpuClock cpu;
       const auto begin = std::chrono::steady_clock::now();
       go_.count_down();
       for (std::thread& thread : threads) thread.join();

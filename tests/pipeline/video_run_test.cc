@@ -225,7 +225,7 @@ TEST_F(VideoRun, KeepsRawOutputsAndLayerTimes) {
 TEST_F(VideoRun, TheRecordingTellsTheWholeRun) {
   options_.alone_seconds = 0.02;
   options_.load.batch = 3;
-  state_->takes = std::chrono::milliseconds(2);
+  state_->takes = std::chrono::milliseconds(20);
   ASSERT_TRUE(record::start({.folder = folder_ / "spool", .process_name = "test"}));
   record::fact("cores", "2");
   auto done = run();
@@ -238,7 +238,7 @@ TEST_F(VideoRun, TheRecordingTellsTheWholeRun) {
   ASSERT_EQ(whole.row_count(), 1U);
   EXPECT_THAT(whole.notes, testing::Each(HasSubstr("of the 2 cores"))) << "others may be busy, nothing else is wrong";
   EXPECT_EQ(*whole.number(0, "frames"), 10);
-  EXPECT_NEAR(*whole.number(0, "end_to_end_fps"), 10 / done->run.seconds, 0.02 * 10 / done->run.seconds);
+  EXPECT_NEAR(*whole.number(0, "end_to_end_fps"), 10 / done->run.seconds, 0.05 * 10 / done->run.seconds);
   EXPECT_GT(*whole.number(0, "limit_fps"), 0);
   EXPECT_GT(*whole.number(0, "cpu_ms_per_frame"), 0);
 
@@ -250,7 +250,7 @@ TEST_F(VideoRun, TheRecordingTellsTheWholeRun) {
     EXPECT_EQ(*stages.number(row, "count"), 10) << names.back();
   }
   EXPECT_THAT(names, ElementsAre("read", "prep", "infer", "post", "draw", "write", "total"));
-  EXPECT_GE(*stages.number(2, "p50_ms"), 2);
+  EXPECT_GE(*stages.number(2, "p50_ms"), 20);
 
   const Table alone = analyze::stage_limits(*timeline);
   EXPECT_EQ(alone.row_count(), 6U);
