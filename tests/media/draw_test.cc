@@ -1,5 +1,6 @@
 #include "media/draw.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -130,6 +131,78 @@ TEST(Draw, LabelsAreLegibleTabs) {
   if (dark == 0 && bright == 0) GTEST_SKIP() << "no font on this machine";
   EXPECT_GT(bright, 500);
   EXPECT_GT(dark, 100);
+}
+
+// Coverage of a pixel by a line along the box's rounded edge, straight from the geometry that draw may shorten.
+double line_weight(const Annotation& box, double radius, double half, int x, int y) {
+  const double half_width = box.width / 2;
+  const double half_height = box.height / 2;
+  const double r = std::min({radius, half_width, half_height});
+  const double dx = std::abs(x + 0.5 - (box.x + half_width)) - half_width + r;
+  const double dy = std::abs(y + 0.5 - (box.y + half_height)) - half_height + r;
+  const double outside = dx > 0 && dy > 0 ? std::hypot(dx, dy) : std::max(dx, dy);
+  return std::clamp(0.5 - (std::abs(outside - r) - half), 0.0, 1.0);
+}
+
+// A colour's component in BT.601.
+double component_of(uint32_t rgb, int c, bool is_rgb, bool full_range) {
+  const double red = rgb >> 16 & 255;
+  const double green = rgb >> 8 & 255;
+  const double blue = rgb & 255;
+  if (is_rgb) return c == 0 ? red : c == 1 ? green : blue;
+  const double luma = 0.299 * red + 0.587 * green + 0.114 * blue;
+  if (c == 0) return full_range ? luma : 16 + luma * 219 / 255;
+  const double chroma = c == 1 ? (blue - luma) / 1.772 : (red - luma) / 1.402;
+  return std::clamp(128 + chroma * (full_range ? 1 : 224.0 / 255), 0.0, 255.0);
+}
+
+TEST(Draw, EverySampleFollowsTheGeometry) {
+  constexpr int kWidth = 161;
+  constexpr int kHeight = 123;    // a small picture: its lines are 1.5 wide with corners of radius 3
+  constexpr double kHalf = 0.75;  // of the line
+  constexpr double kRim = 1.75;   // of the dark rim beneath
+  constexpr double kDark = 0.35;  // the rim's opacity
+  const std::vector<Annotation> boxes = {
+      {20, 30, 100, 60, "", 0xffffff},    {20.3F, 30.6F, 99.9F, 61.7F, "", kRed}, {-10, -7.5F, 60, 40, "", 0x2080ff},
+      {120, 90.2F, 40, 34, "", 0x20ff40}, {40, 50, 1, 1, "", 0xffffff},           {41.5F, 52.25F, 3, 60, "", kRed},
+      {33.3F, 44.4F, 70, 2.5F, "", kRed}, {50, 60, 17.5F, 19, "", 0x4040ff},      {0, 0, 161, 123, "", 0xffff00},
+      {155, 118, 4, 3, "", 0xffffff},     {60, 40, 28, 70.5F, "", 0xffa000},      {3.5F, 70.1F, 150, 24, "", 0xff00ff}};
+  for (const AVPixelFormat format : {AV_PIX_FMT_GRAY8, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV422P,
+                                     AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV410P, AV_PIX_FMT_NV12, AV_PIX_FMT_BGRA}) {
+    const AVPixFmtDescriptor& description = *av_pix_fmt_desc_get(format);
+    const bool is_rgb = (description.flags & AV_PIX_FMT_FLAG_RGB) != 0;
+    const bool full_range = format == AV_PIX_FMT_GRAY8 || av_get_pix_fmt_name(format)[3] == 'j';
+    const auto background = [](int c, int x, int y) { return 60 + (40 * c + x + 2 * y) % 150; };
+    const Frame plain = make_test_frame(format, kWidth, kHeight, background);
+    for (size_t i = 0; i < boxes.size(); ++i) {
+      SCOPED_TRACE(std::string(av_get_pix_fmt_name(format)) + ", box " + std::to_string(i));
+      const Frame result = drawn(plain, {boxes[i]});
+      for (int c = 0; c < std::min<int>(3, description.nb_components); ++c) {
+        const AVComponentDescriptor& at = description.comp[c];
+        const int cell_x = c > 0 && !is_rgb ? 1 << description.log2_chroma_w : 1;
+        const int cell_y = c > 0 && !is_rgb ? 1 << description.log2_chroma_h : 1;
+        for (int y = 0; y < kHeight; y += cell_y) {
+          for (int x = 0; x < kWidth; x += cell_x) {
+            double rim = 0;
+            double line = 0;
+            int pixels = 0;
+            for (int in_y = y; in_y < std::min(y + cell_y, kHeight); ++in_y) {
+              for (int in_x = x; in_x < std::min(x + cell_x, kWidth); ++in_x, ++pixels) {
+                rim += kDark * line_weight(boxes[i], 3, kRim, in_x, in_y);
+                line += line_weight(boxes[i], 3, kHalf, in_x, in_y);
+              }
+            }
+            double expected = background(c, x / cell_x, y / cell_y);
+            expected += (component_of(0, c, is_rgb, full_range) - expected) * rim / pixels;
+            expected += (component_of(boxes[i].rgb, c, is_rgb, full_range) - expected) * line / pixels;
+            const int found = result.picture->data[at.plane][y / cell_y * result.picture->linesize[at.plane] +
+                                                             x / cell_x * at.step + at.offset];
+            ASSERT_NEAR(found, expected, 2.5) << c << " " << x << " " << y;
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(Draw, SizesGrowWithThePicture) {

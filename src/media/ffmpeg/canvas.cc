@@ -2,30 +2,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "media/ffmpeg/convert.h"
+#include "media/ffmpeg/draw_kernels.h"
 
 namespace strobe::media {
+namespace {
+
+int round_up(int value, int unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+void Mask::reset(const Area& area, bool one_row) {
+  area_ = area;
+  one_row_ = one_row;
+  row_bytes_ = round_up(area.width(), 2 * kDrawGroup);  // half of it, for chroma, is still whole groups
+  weights_.resize(static_cast<size_t>(row_bytes_) * static_cast<size_t>(rows()));
+}
+
+void Mask::seal() {
+  const auto surplus = static_cast<size_t>(row_bytes_ - area_.width());
+  for (int index = 0; index < rows(); ++index) std::memset(row(index) + area_.width(), 0, surplus);
+}
 
 Canvas::Canvas(AVFrame& picture) : picture_(picture) {
   const AVPixFmtDescriptor& description = *av_pix_fmt_desc_get(static_cast<AVPixelFormat>(picture.format));
-  const bool is_rgb = (description.flags & AV_PIX_FMT_FLAG_RGB) != 0;
-  const int count = description.nb_components < 3 ? 1 : 3;  // alpha stays as it is
-  for (int c = 0; c < count; ++c) {
+  count_ = description.nb_components < 3 ? 1 : 3;  // alpha stays as it is
+  if (count_ == 3 && (description.flags & AV_PIX_FMT_FLAG_RGB) == 0) {
+    log2_x_ = description.log2_chroma_w;
+    log2_y_ = description.log2_chroma_h;
+  }
+  for (size_t c = 0; c < count_; ++c) {
     const AVComponentDescriptor& source = description.comp[c];
-    Component component;
-    component.first = picture.data[source.plane] + source.offset;
-    component.stride = picture.linesize[source.plane];
-    component.step = source.step;
-    component.log2_x = c > 0 && !is_rgb ? description.log2_chroma_w : 0;
-    component.log2_y = c > 0 && !is_rgb ? description.log2_chroma_h : 0;
-    component.width = AV_CEIL_RSHIFT(picture.width, component.log2_x);
-    component.height = AV_CEIL_RSHIFT(picture.height, component.log2_y);
-    components_.push_back(component);
+    components_[c] = {picture.data[source.plane] + source.offset, picture.linesize[source.plane], source.step};
   }
 }
 
-std::array<int, 3> Canvas::component_values(uint32_t rgb) const {
+Area Canvas::fit(const Area& area) const {
+  const auto below = [](int value, int log2) { return std::max(value, 0) >> log2 << log2; };
+  const auto above = [](int value, int log2, int end) {
+    return std::min((std::clamp(value, 0, end) + (1 << log2) - 1) >> log2 << log2, end);
+  };
+  return {below(area.left, log2_x_), below(area.top, log2_y_), above(area.right, log2_x_, width()),
+          above(area.bottom, log2_y_, height())};
+}
+
+Canvas::Ink Canvas::ink(uint32_t rgb) const {
   const std::array<double, 3> colour = {static_cast<double>(rgb >> 16 & 255), static_cast<double>(rgb >> 8 & 255),
                                         static_cast<double>(rgb & 255)};
   const AVPixFmtDescriptor& description = *av_pix_fmt_desc_get(static_cast<AVPixelFormat>(picture_.format));
@@ -42,70 +67,65 @@ std::array<int, 3> Canvas::component_values(uint32_t rgb) const {
   return {byte(16 + luma * 219 / 255), byte(128 + u * 224 / 255), byte(128 + v * 224 / 255)};
 }
 
-namespace {
-
-// weight: 0 .. 255 * 256
-uint8_t mix(int sample, int value, int weight) {
-  constexpr int kWhole = 255 * 256;
-  return static_cast<uint8_t>((sample * kWhole + (value - sample) * weight + kWhole / 2) / kWhole);
-}
-
-}  // namespace
-
 // A cell at the right or lower border of the picture stands for fewer pixels.
-Mask Canvas::shrink(const Mask& mask, int log2_x, int log2_y) const {
-  const int left = std::max(mask.x, 0) >> log2_x;
-  const int top = std::max(mask.y, 0) >> log2_y;
-  const int right = AV_CEIL_RSHIFT(std::min(mask.x + mask.width, picture_.width), log2_x);
-  const int bottom = AV_CEIL_RSHIFT(std::min(mask.y + mask.height, picture_.height), log2_y);
-  Mask cells(left, top, right - left, bottom - top);
-  std::vector<int> sums(static_cast<size_t>(cells.width));
-  for (int row = 0; row < cells.height; ++row) {
-    std::fill(sums.begin(), sums.end(), 0);
-    const int cell_top = (top + row) << log2_y;
-    const int cell_bottom = std::min(cell_top + (1 << log2_y), picture_.height);
-    for (int y = std::max(cell_top, mask.y); y < std::min(cell_bottom, mask.y + mask.height); ++y) {
-      const int first = std::max(mask.x, 0);
-      const int last = std::min(mask.x + mask.width, picture_.width);
-      for (int x = first; x < last; ++x)
-        sums[static_cast<size_t>((x >> log2_x) - left)] += mask.at(x - mask.x, y - mask.y);
+void Canvas::shrink(Mask& mask, Mask& cells) const {
+  const Area& pixels = mask.area();
+  cells.reset({pixels.left >> log2_x_, pixels.top >> log2_y_, AV_CEIL_RSHIFT(pixels.right, log2_x_),
+               AV_CEIL_RSHIFT(pixels.bottom, log2_y_)},
+              mask.one_row());
+  const int columns = cells.area().width();
+  const DrawKernels& kernels = draw_kernels();
+  for (int row = 0; row < cells.rows(); ++row) {
+    const int first = mask.one_row() ? 0 : row << log2_y_;
+    const int last = std::min(first + (1 << log2_y_), mask.rows()) - 1;
+    uint8_t* const out = cells.row(row);
+    if (log2_x_ == 1 && last - first <= 1) {
+      const uint8_t* const upper = mask.row(first);
+      const uint8_t* const lower = mask.row(last);
+      kernels.halve(upper, lower, round_up(columns, kDrawGroup), out);
+      const int end = pixels.width() - 1;
+      if (end % 2 == 0) out[columns - 1] = static_cast<uint8_t>((upper[end] + lower[end]) / 2);
+      continue;
     }
-    for (int column = 0; column < cells.width; ++column) {
-      const int cell_left = (left + column) << log2_x;
-      const bool whole = cell_left + (1 << log2_x) <= picture_.width && cell_bottom == cell_top + (1 << log2_y);
-      const int sum = sums[static_cast<size_t>(column)];
-      const int pixels = (std::min(cell_left + (1 << log2_x), picture_.width) - cell_left) * (cell_bottom - cell_top);
-      cells.at(column, row) = static_cast<uint8_t>(whole ? sum >> (log2_x + log2_y) : sum / pixels);
+    for (int column = 0; column < columns; ++column) {
+      const int left = column << log2_x_;
+      const int right = std::min(left + (1 << log2_x_), pixels.width());
+      int sum = 0;
+      for (int y = first; y <= last; ++y) {
+        for (int x = left; x < right; ++x) sum += mask.row(y)[x];
+      }
+      out[column] = static_cast<uint8_t>(sum / ((right - left) * (last - first + 1)));
     }
   }
-  return cells;
+  cells.seal();
 }
 
-void Canvas::paint(const Mask& mask, uint32_t rgb, float opacity) {
-  const std::array<int, 3> values = component_values(rgb);
-  const int share = std::clamp(static_cast<int>(std::lround(opacity * 256)), 0, 256);
-  paint_component(components_[0], mask, values[0], share);
-  if (components_.size() < 3) return;
-  const Component& chroma = components_[1];  // the third one is subsampled alike
-  if (chroma.log2_x == 0 && chroma.log2_y == 0) {
-    for (size_t c = 1; c < 3; ++c) paint_component(components_[c], mask, values[c], share);
-  } else {
-    const Mask cells = shrink(mask, chroma.log2_x, chroma.log2_y);
-    for (size_t c = 1; c < 3; ++c) paint_component(components_[c], cells, values[c], share);
+void Canvas::paint(Mask& mask, const Ink& ink) {
+  if (mask.area().empty()) return;
+  mask.seal();
+  paint_component(components_[0], mask, ink[0]);
+  if (count_ < 3) return;
+  thread_local Mask cells;
+  const bool subsampled = log2_x_ > 0 || log2_y_ > 0;
+  if (subsampled) shrink(mask, cells);
+  for (size_t c = 1; c < 3; ++c) paint_component(components_[c], subsampled ? cells : mask, ink[c]);
+}
+
+void Canvas::paint_component(const Component& component, Mask& mask, int value) {
+  const Area& area = mask.area();
+  uint8_t* first = component.first + area.top * component.stride + area.left * component.step;
+  if (component.step == 1) {
+    // Beyond the area, at most one group less a sample, nothing is changed; behind the last row lies padding.
+    draw_kernels().mix(first, component.stride, mask.row(0), mask.stride(), round_up(area.width(), kDrawGroup),
+                       area.height(), value);
+    return;
   }
-}
-
-void Canvas::paint_component(const Component& component, const Mask& mask, int value, int opacity) {
-  const int left = std::max(mask.x, 0);
-  const int right = std::min(mask.x + mask.width, component.width);
-  const int bottom = std::min(mask.y + mask.height, component.height);
-  for (int y = std::max(mask.y, 0); y < bottom; ++y) {
-    uint8_t* const line = component.first + y * component.stride;
-    for (int x = left; x < right; ++x) {
-      const int cover = mask.at(x - mask.x, y - mask.y);
-      if (cover == 0) continue;
-      uint8_t& sample = line[x * component.step];
-      sample = mix(sample, value, cover * opacity);
+  for (int row = 0; row < area.height(); ++row, first += component.stride) {
+    const uint8_t* const weights = mask.row(mask.one_row() ? 0 : row);
+    for (int column = 0; column < area.width(); ++column) {
+      if (weights[column] == 0) continue;
+      uint8_t& sample = first[column * component.step];
+      sample = mixed(sample, value, weights[column]);
     }
   }
 }

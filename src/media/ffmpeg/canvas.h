@@ -2,6 +2,7 @@
 // a subsampled chroma sample takes the mean of the pixels that it stands for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -10,46 +11,68 @@
 
 namespace strobe::media {
 
-// How much of each pixel of a rectangle is covered, 0..255. It may lie anywhere, also outside the picture.
-struct Mask {
-  Mask(int left, int top, int columns, int rows)
-      : x(left),
-        y(top),
-        width(columns > 0 ? columns : 0),
-        height(rows > 0 ? rows : 0),
-        coverage(static_cast<size_t>(width) * static_cast<size_t>(height)) {}
-  uint8_t& at(int column, int row) {
-    return coverage[static_cast<size_t>(row) * static_cast<size_t>(width) + static_cast<size_t>(column)];
-  }
-  uint8_t at(int column, int row) const { return const_cast<Mask*>(this)->at(column, row); }
+// Pixels of a rectangle; right and bottom are the first ones beyond it.
+struct Area {
+  int left = 0, top = 0, right = 0, bottom = 0;
+  int width() const { return right - left; }
+  int height() const { return bottom - top; }
+  bool empty() const { return right <= left || bottom <= top; }
+};
 
-  int x, y, width, height;
-  std::vector<uint8_t> coverage;
+// How much of each pixel of an area is painted, 0..255. Its memory is kept from one shape to the next.
+class Mask {
+ public:
+  // one_row: all rows are alike, and only one is kept. The weights are not defined until they are written.
+  void reset(const Area& area, bool one_row = false);
+  void clear() { std::fill(weights_.begin(), weights_.end(), uint8_t{0}); }
+  const Area& area() const { return area_; }
+  int rows() const { return one_row_ ? 1 : area_.height(); }  // that are kept
+  bool one_row() const { return one_row_; }
+  ptrdiff_t stride() const { return one_row_ ? 0 : row_bytes_; }
+  // Room for the area's width rounded up to a group of pixels.
+  uint8_t* row(int index) { return weights_.data() + index * stride(); }
+  // Nothing is painted right of the area.
+  void seal();
+
+ private:
+  Area area_;
+  bool one_row_ = false;
+  ptrdiff_t row_bytes_ = 0;
+  std::vector<uint8_t> weights_;
 };
 
 class Canvas {
  public:
-  // picture: of a format with plain bytes, writable, and living as long as the canvas.
+  using Ink = std::array<int, 3>;  // a colour in the picture's components
+
+  // picture: of a format with plain bytes, writable, out of new_picture(), and living as long as the canvas.
   explicit Canvas(AVFrame& picture);
   int width() const { return picture_.width; }
   int height() const { return picture_.height; }
-  // Paints rgb through the mask; opacity 0..1 thins it.
-  void paint(const Mask& mask, uint32_t rgb, float opacity = 1);
+  // Width and height of the cells of pixels that share one chroma sample.
+  int cell_width() const { return 1 << log2_x_; }
+  int cell_height() const { return 1 << log2_y_; }
+  // The area grown to whole cells and cut to the picture: what a mask of it must cover.
+  Area fit(const Area& area) const;
+  Ink ink(uint32_t rgb) const;
+  // The mask's area: as fit() gives it.
+  void paint(Mask& mask, const Ink& ink);
 
  private:
   struct Component {
     uint8_t* first = nullptr;  // its first sample
     ptrdiff_t stride = 0;
-    int step = 1, width = 0, height = 0, log2_x = 0, log2_y = 0;
+    int step = 1;
   };
   // The mask as subsampled components see it, in their samples.
-  Mask shrink(const Mask& mask, int log2_x, int log2_y) const;
+  void shrink(Mask& mask, Mask& cells) const;
   // The mask counts in samples of the component.
-  void paint_component(const Component& component, const Mask& mask, int value, int opacity);
-  std::array<int, 3> component_values(uint32_t rgb) const;
+  static void paint_component(const Component& component, Mask& mask, int value);
 
   AVFrame& picture_;
-  std::vector<Component> components_;
+  std::array<Component, 3> components_;
+  size_t count_ = 0;
+  int log2_x_ = 0, log2_y_ = 0;  // of chroma
 };
 
 }  // namespace strobe::media

@@ -5,11 +5,14 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <string>
+#include <cstring>
+#include <string_view>
 
 #include "media/ffmpeg/canvas.h"
 #include "media/ffmpeg/convert.h"
+#include "media/ffmpeg/draw_kernels.h"
 #include "media/ffmpeg/label_font.h"
 
 namespace strobe::media {
@@ -52,72 +55,126 @@ bool visible_box(const Annotation& annotation, const Canvas& canvas, const Style
          box.top < static_cast<float>(canvas.height());
 }
 
-// Signed distance of a point from a rectangle with rounded corners; negative inside.
-float distance_to(const Box& box, float radius, float x, float y) {
+RoundedBox rounded(const Box& box, float radius) {
   const float half_width = (box.right - box.left) / 2;
   const float half_height = (box.bottom - box.top) / 2;
-  const float r = std::min({radius, half_width, half_height});
-  const float dx = std::abs(x - (box.left + box.right) / 2) - half_width + r;
-  const float dy = std::abs(y - (box.top + box.bottom) / 2) - half_height + r;
-  if (dx > 0 && dy > 0) return std::sqrt(dx * dx + dy * dy) - r;
-  return std::max(dx, dy) - r;
+  return {(box.left + box.right) / 2, (box.top + box.bottom) / 2, half_width, half_height,
+          std::min({radius, half_width, half_height})};
 }
 
-uint8_t coverage(float distance) {
-  return static_cast<uint8_t>(255 * std::clamp(0.5F - distance, 0.0F, 1.0F) + 0.5F);
+int below(float value) {
+  return static_cast<int>(std::floor(value));
+}
+int above(float value) {
+  return static_cast<int>(std::ceil(value));
+}
+float middle(int pixel) {
+  return static_cast<float>(pixel) + 0.5F;
+}
+int whole_groups(int pixels) {
+  return (pixels + kDrawGroup - 1) / kDrawGroup * kDrawGroup;
 }
 
-template <typename Distance>
-void paint_shape(Canvas& canvas, int left, int top, int right, int bottom, uint32_t rgb, float opacity,
-                 const Distance& distance) {
-  left = std::max(left, 0);
-  top = std::max(top, 0);
-  Mask mask(left, top, std::min(right, canvas.width()) - left, std::min(bottom, canvas.height()) - top);
-  for (int row = 0; row < mask.height; ++row) {
-    for (int column = 0; column < mask.width; ++column) {
-      mask.at(column, row) =
-          coverage(distance(static_cast<float>(left + column) + 0.5F, static_cast<float>(top + row) + 0.5F));
+// What changes within a part of an outline: at a corner both coordinates matter, along a side only the one across it.
+enum class Part : uint8_t { kCorner, kHorizontalSide, kVerticalSide };
+
+class Outline {
+ public:
+  Outline(Canvas& canvas, const Box& box, const Style& style, uint32_t rgb)
+      : canvas_(canvas),
+        box_(rounded(box, style.radius)),
+        shape_{style.line / 2, style.line / 2 + kHalo, kHaloOpacity},
+        black_(canvas.ink(kBlack)),
+        ink_(canvas.ink(rgb)) {}
+
+  void paint(const Area& wanted, Part part) {
+    thread_local Mask line, halo;
+    const Area area = canvas_.fit(wanted);
+    if (area.empty()) return;
+    line.reset(area, part == Part::kVerticalSide);
+    halo.reset(area, part == Part::kVerticalSide);
+    const DrawKernels& kernels = draw_kernels();
+    for (int row = 0; row < line.rows(); ++row) {
+      if (part == Part::kHorizontalSide) {
+        std::array<uint8_t, kDrawGroup> of_line, of_halo;
+        kernels.outline(box_, shape_, box_.x, middle(area.top + row), kDrawGroup, of_line.data(), of_halo.data());
+        std::memset(line.row(row), of_line[0], static_cast<size_t>(area.width()));
+        std::memset(halo.row(row), of_halo[0], static_cast<size_t>(area.width()));
+      } else {
+        const float y = part == Part::kVerticalSide ? box_.y : middle(area.top + row);
+        kernels.outline(box_, shape_, middle(area.left), y, whole_groups(area.width()), line.row(row), halo.row(row));
+      }
     }
+    canvas_.paint(halo, black_);
+    canvas_.paint(line, ink_);
   }
-  canvas.paint(mask, rgb, opacity);
-}
+
+ private:
+  Canvas& canvas_;
+  RoundedBox box_;
+  LineShape shape_;
+  Canvas::Ink black_, ink_;
+};
 
 // Only the surroundings of the line are visited: four corners and, where the box is large enough, four thin bands
-// between them. They do not overlap.
-void paint_outline(Canvas& canvas, const Box& box, const Style& style, float line, uint32_t rgb, float opacity) {
-  const auto edge = [&](float x, float y) { return std::abs(distance_to(box, style.radius, x, y)) - line / 2; };
-  const auto below = [](float value) { return static_cast<int>(std::floor(value)); };
-  const auto above = [](float value) { return static_cast<int>(std::ceil(value)); };
-  const float reach = line / 2 + style.radius + 2;
+// between them. They do not overlap, nor share a chroma sample.
+void paint_outline(Canvas& canvas, const Box& box, const Style& style, uint32_t rgb) {
+  Outline outline(canvas, box, style, rgb);
+  const float half_width = style.line / 2 + kHalo;
+  const float reach = half_width + style.radius + 2;
   const int left = below(box.left - reach);
   const int top = below(box.top - reach);
   const int right = above(box.right + reach);
   const int bottom = above(box.bottom + reach);
-  // Even borders: chroma samples that stand for two rows or columns belong to one part.
-  const int inner_left = (above(box.left + reach) + 1) & ~1;
-  const int inner_top = (above(box.top + reach) + 1) & ~1;
-  const int inner_right = std::max(inner_left, below(box.right - reach) & ~1);
-  const int inner_bottom = std::max(inner_top, below(box.bottom - reach) & ~1);
-  paint_shape(canvas, left, top, inner_left, inner_top, rgb, opacity, edge);
-  paint_shape(canvas, inner_right, top, right, inner_top, rgb, opacity, edge);
-  paint_shape(canvas, left, inner_bottom, inner_left, bottom, rgb, opacity, edge);
-  paint_shape(canvas, inner_right, inner_bottom, right, bottom, rgb, opacity, edge);
+  const auto cell_start = [](int value, int cell) { return value & -cell; };
+  const auto cell_end = [](int value, int cell) { return (value + cell - 1) & -cell; };
+  const int inner_left = cell_end(above(box.left + reach), canvas.cell_width());
+  const int inner_top = cell_end(above(box.top + reach), canvas.cell_height());
+  const int inner_right = std::max(inner_left, cell_start(below(box.right - reach), canvas.cell_width()));
+  const int inner_bottom = std::max(inner_top, cell_start(below(box.bottom - reach), canvas.cell_height()));
+  outline.paint({left, top, inner_left, inner_top}, Part::kCorner);
+  outline.paint({inner_right, top, right, inner_top}, Part::kCorner);
+  outline.paint({left, inner_bottom, inner_left, bottom}, Part::kCorner);
+  outline.paint({inner_right, inner_bottom, right, bottom}, Part::kCorner);
 
-  const float band = line / 2 + 1;
+  const float band = half_width + 1;
   const bool tall = inner_top < inner_bottom;
   const bool wide = inner_left < inner_right;
   if (wide) {  // of a flat box, the band of one side would miss the other: it takes the whole height
     const int end = tall ? above(box.top + band) : inner_top;
     const int start = tall ? below(box.bottom - band) : inner_bottom;
-    paint_shape(canvas, inner_left, below(box.top - band), inner_right, end, rgb, opacity, edge);
-    paint_shape(canvas, inner_left, start, inner_right, above(box.bottom + band), rgb, opacity, edge);
+    outline.paint({inner_left, below(box.top - band), inner_right, end}, Part::kHorizontalSide);
+    outline.paint({inner_left, start, inner_right, above(box.bottom + band)}, Part::kHorizontalSide);
   }
   if (tall) {
     const int end = wide ? above(box.left + band) : inner_left;
     const int start = wide ? below(box.right - band) : inner_right;
-    paint_shape(canvas, below(box.left - band), inner_top, end, inner_bottom, rgb, opacity, edge);
-    paint_shape(canvas, start, inner_top, above(box.right + band), inner_bottom, rgb, opacity, edge);
+    outline.paint({below(box.left - band), inner_top, end, inner_bottom}, Part::kVerticalSide);
+    outline.paint({start, inner_top, above(box.right + band), inner_bottom}, Part::kVerticalSide);
   }
+}
+
+// A filled box with rounded corners; between them every row is the same.
+void paint_tab(Canvas& canvas, const Box& box, const Style& style, uint32_t rgb) {
+  thread_local Mask mask;
+  const RoundedBox shape = rounded(box, style.radius);
+  const Area area = canvas.fit({below(box.left), below(box.top), above(box.right), above(box.bottom)});
+  if (area.empty()) return;
+  mask.reset(area);
+  const DrawKernels& kernels = draw_kernels();
+  const auto straight = [&](int y) {
+    return middle(y) > box.top + shape.radius && middle(y) < box.bottom - shape.radius;
+  };
+  const int columns = whole_groups(area.width());
+  for (int row = 0; row < mask.rows(); ++row) {
+    const int y = area.top + row;
+    if (row > 0 && straight(y) && straight(y - 1)) {
+      std::memcpy(mask.row(row), mask.row(row - 1), static_cast<size_t>(columns));
+    } else {
+      kernels.inside(shape, middle(area.left), middle(y), columns, mask.row(row));
+    }
+  }
+  canvas.paint(mask, canvas.ink(rgb));
 }
 
 uint32_t text_colour(uint32_t background) {
@@ -129,7 +186,7 @@ uint32_t text_colour(uint32_t background) {
 void paint_label(Canvas& canvas, const Box& box, const Style& style, const Annotation& annotation) {
   LabelFont* const font = label_font(style.font);
   if (font == nullptr) return;
-  const std::string text = annotation.text.substr(0, kLongestLabel);
+  const std::string_view text = std::string_view(annotation.text).substr(0, kLongestLabel);
   const int half_line = static_cast<int>(std::lround(style.line / 2));
   const int width = font->width(text) + 2 * style.padding;
   const int height = font->ascent() + 2 * style.padding - style.padding / 3;
@@ -140,10 +197,11 @@ void paint_label(Canvas& canvas, const Box& box, const Style& style, const Annot
   const int top = bottom - height;
   const Box tab = {static_cast<float>(left), static_cast<float>(top), static_cast<float>(left + width),
                    static_cast<float>(bottom)};
-  const auto shape = [&](float x, float y) { return distance_to(tab, style.radius, x, y); };
-  paint_shape(canvas, left - 1, top - 1, left + width + 1, bottom + 1, annotation.rgb, 1, shape);
+  paint_tab(canvas, tab, style, annotation.rgb);
   const int base_line = bottom - (height - font->ascent()) / 2;
-  canvas.paint(font->render(text, left + style.padding, base_line), text_colour(annotation.rgb));
+  thread_local Mask mask;
+  font->render(text, left + style.padding, base_line, canvas, mask);
+  canvas.paint(mask, canvas.ink(text_colour(annotation.rgb)));
 }
 
 Result<AVFramePtr> private_copy(const AVFrame& picture) {
@@ -168,8 +226,7 @@ Result<Frame> draw_annotations(const Frame& frame, std::span<const Annotation> a
   Box box{};
   for (const Annotation& annotation : annotations) {
     if (!visible_box(annotation, canvas, style, box)) continue;
-    paint_outline(canvas, box, style, style.line + 2 * kHalo, kBlack, kHaloOpacity);
-    paint_outline(canvas, box, style, style.line, annotation.rgb, 1);
+    paint_outline(canvas, box, style, annotation.rgb);
   }
   // Labels lie over every box.
   for (const Annotation& annotation : annotations) {

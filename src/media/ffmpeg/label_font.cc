@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #ifdef STROBE_HAS_FREETYPE
 #include <ft2build.h>
@@ -79,6 +81,12 @@ struct Glyph {
   std::vector<uint8_t> coverage;
 };
 
+// A glyph with the place of its upper left pixel.
+struct Placed {
+  const Glyph* glyph = nullptr;
+  int x = 0, y = 0;
+};
+
 class FreeTypeFont : public LabelFont {
  public:
   static std::unique_ptr<FreeTypeFont> open(const std::string& path, int pixels) {
@@ -105,25 +113,34 @@ class FreeTypeFont : public LabelFont {
     return sum;
   }
 
-  Mask render(std::string_view text, int x, int y) override {
-    const int margin = ascent_ + 2;  // room for accents and overhangs
-    Mask mask(x - margin, y - 2 * margin, width(text) + 2 * margin, 3 * margin + descent_);
-    int pen = margin;
-    while (!text.empty()) {
+  void render(std::string_view text, int x, int y, const Canvas& canvas, Mask& mask) override {
+    placed_.clear();
+    Area extent{canvas.width(), canvas.height(), 0, 0};
+    for (int pen = x; !text.empty();) {
       const Glyph& drawn = glyph(take_code_point(text));
-      for (int row = 0; row < drawn.height; ++row) {
-        const int to_y = 2 * margin - drawn.top + row;
-        if (to_y < 0 || to_y >= mask.height) continue;
-        for (int column = 0; column < drawn.width; ++column) {
-          const int to_x = pen + drawn.left + column;
-          if (to_x < 0 || to_x >= mask.width) continue;
-          const uint8_t covered = drawn.coverage[static_cast<size_t>(row * drawn.width + column)];
-          mask.at(to_x, to_y) = std::max(mask.at(to_x, to_y), covered);
+      const Placed at{&drawn, pen + drawn.left, y - drawn.top};
+      pen += drawn.advance;
+      if (drawn.width == 0 || drawn.height == 0) continue;
+      extent = {std::min(extent.left, at.x), std::min(extent.top, at.y), std::max(extent.right, at.x + drawn.width),
+                std::max(extent.bottom, at.y + drawn.height)};
+      placed_.push_back(at);
+    }
+    const Area area = canvas.fit(extent);
+    mask.reset(area.empty() ? Area{} : area);
+    mask.clear();
+    for (const Placed& at : placed_) {
+      const Glyph& drawn = *at.glyph;
+      const int first = std::max(at.x, area.left);
+      const int last = std::min(at.x + drawn.width, area.right);
+      for (int row = std::max(at.y, area.top); row < std::min(at.y + drawn.height, area.bottom); ++row) {
+        const uint8_t* const from = drawn.coverage.data() + (row - at.y) * drawn.width;
+        uint8_t* const to = mask.row(row - area.top);
+        for (int column = first; column < last; ++column) {
+          uint8_t& weight = to[column - area.left];
+          weight = std::max(weight, from[column - at.x]);
         }
       }
-      pen += drawn.advance;
     }
-    return mask;
   }
 
  private:
@@ -152,7 +169,8 @@ class FreeTypeFont : public LabelFont {
 
   std::unique_ptr<FT_LibraryRec_, LibraryDeleter> library_;
   std::unique_ptr<FT_FaceRec_, FaceDeleter> face_;
-  std::map<uint32_t, Glyph> glyphs_;
+  std::unordered_map<uint32_t, Glyph> glyphs_;  // they stay where they are
+  std::vector<Placed> placed_;
   int ascent_ = 0;
   int descent_ = 0;
 };
