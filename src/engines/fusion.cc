@@ -11,8 +11,15 @@ using models::LayerId;
 
 struct Folding {
   const models::Graph& graph;
-  std::vector<std::optional<size_t>> kernel_of;  // by layer; the first kernel that names it
+  std::vector<std::optional<size_t>> kernel_of;  // by layer; the last kernel that names it, which makes its output
   std::vector<std::vector<LayerId>> readers;
+  std::vector<bool> is_output;
+
+  // Whether nothing but one layer reads the layer: only then can that one have taken its place.
+  bool read_once(LayerId id) const {
+    const auto at = static_cast<size_t>(id);
+    return readers[at].size() == 1 && !is_output[at];
+  }
 
   const models::Layer& layer(LayerId id) const { return graph.layer(id); }
 
@@ -23,21 +30,21 @@ struct Folding {
            std::holds_alternative<models::Add>(layer.operation);
   }
 
+  // Of several inputs the one whose kernel runs last: a sum cannot be part of a kernel that runs before the others.
   std::optional<size_t> above(LayerId id) const {
+    std::optional<size_t> last;
     for (const LayerId source : layer(id).inputs) {
-      const auto at = static_cast<size_t>(source);
-      if (readers[at].size() != 1) continue;  // others need its output: it cannot be folded away
-      if (kernel_of[at]) return kernel_of[at];
-      if (!foldable(layer(source)) && !is_identity(layer(source))) continue;
-      if (const auto further = above(source)) return further;
+      if (!read_once(source)) continue;
+      auto kernel = kernel_of[static_cast<size_t>(source)];
+      if (!kernel && (foldable(layer(source)) || is_identity(layer(source)))) kernel = above(source);
+      if (kernel && (!last || *kernel > *last)) last = kernel;
     }
-    return std::nullopt;
+    return last;
   }
 
   std::optional<size_t> below(LayerId id) const {
-    const auto& next = readers[static_cast<size_t>(id)];
-    if (next.size() != 1) return std::nullopt;
-    return kernel_of[static_cast<size_t>(next.front())];
+    if (!read_once(id)) return std::nullopt;
+    return kernel_of[static_cast<size_t>(readers[static_cast<size_t>(id)].front())];
   }
 
   static bool weighted(const models::Layer& layer) {
@@ -53,9 +60,10 @@ struct Folding {
 
   // A convolution whose weights were multiplied by the batch norm behind it runs under that one's name.
   std::optional<size_t> renamed(LayerId id) const {
-    const auto& next = readers[static_cast<size_t>(id)];
-    if (next.size() != 1 || !foldable(layer(next.front()))) return std::nullopt;
-    const auto kernel = kernel_of[static_cast<size_t>(next.front())];
+    if (!read_once(id)) return std::nullopt;
+    const LayerId next = readers[static_cast<size_t>(id)].front();
+    if (!foldable(layer(next))) return std::nullopt;
+    const auto kernel = kernel_of[static_cast<size_t>(next)];
     return kernel && !has_weighted(*kernel) ? kernel : std::nullopt;
   }
 
@@ -79,7 +87,8 @@ bool is_identity(const models::Layer& layer) {
 }
 
 void complete_fusion(const models::Graph& graph, std::vector<Kernel>& kernels) {
-  Folding folding{graph, {}, {}};
+  Folding folding{graph, {}, {}, std::vector<bool>(graph.layers.size())};
+  for (const LayerId output : graph.outputs) folding.is_output[static_cast<size_t>(output)] = true;
   folding.kernel_of.resize(graph.layers.size());
   folding.readers.resize(graph.layers.size());
   std::map<std::string_view, size_t> ids;
@@ -92,7 +101,7 @@ void complete_fusion(const models::Graph& graph, std::vector<Kernel>& kernels) {
   for (size_t k = 0; k < kernels.size(); ++k) {
     for (const auto& name : kernels[k].layers) {
       const auto found = ids.find(name);
-      if (found != ids.end() && !folding.kernel_of[found->second]) folding.kernel_of[found->second] = k;
+      if (found != ids.end()) folding.kernel_of[found->second] = k;
     }
   }
   // A layer may find its place by a neighbour that has just found its own.

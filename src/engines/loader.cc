@@ -1,14 +1,20 @@
 #include "engines/loader.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
 #include "base/plugin.h"
 #include "base/suggest.h"
+#include "engines/request.h"
 
 namespace strobe::engines {
 namespace {
@@ -43,7 +49,26 @@ void prepare_environment() {
   if (std::getenv("GOMP_SPINCOUNT") == nullptr) ::setenv("OMP_WAIT_POLICY", "passive", /*replace=*/0);
 }
 
+// The dynamic linker maps what a file's headers promise and dies of SIGBUS where the file ends before. Linkers write
+// the table of sections last, so a file that was cut anywhere lacks a part of it.
+Result<void> check_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr header{};
+  const bool read = static_cast<bool>(file.read(reinterpret_cast<char*>(&header), sizeof(header)));
+  if (!read || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return engine_error(path + ": not a shared object; build the plugin again");
+  }
+  std::error_code failed;
+  const uintmax_t size = std::filesystem::file_size(path, failed);
+  const uintmax_t table = uintmax_t{header.e_shnum} * header.e_shentsize;
+  if (failed || header.e_shoff > size || table > size - header.e_shoff) {
+    return engine_error(path + ": the file is cut short; build the plugin again");
+  }
+  return {};
+}
+
 Result<std::shared_ptr<Engine>> open_plugin(const std::string& name, const std::string& path) {
+  STROBE_TRY(check_whole(path));
   STROBE_ASSIGN(void* const abi, load_plugin(path, "strobe_engine_abi"));
   const int theirs = reinterpret_cast<strobe_engine_abi_fn>(abi)();
   if (theirs != kEngineAbi) {
@@ -52,9 +77,14 @@ Result<std::shared_ptr<Engine>> open_plugin(const std::string& name, const std::
                         "; build the plugin again");
   }
   STROBE_ASSIGN(void* const create, load_plugin(path, "strobe_engine_create"));
-  std::shared_ptr<Engine> engine(reinterpret_cast<strobe_engine_create_fn>(create)());
-  if (engine == nullptr) return engine_error(path + ": engine " + name + " could not be made");
-  return engine;
+  try {
+    std::shared_ptr<Engine> engine(reinterpret_cast<strobe_engine_create_fn>(create)());
+    if (engine == nullptr) return engine_error(path + ": engine " + name + " could not be made");
+    return engine;
+  } catch (const std::exception& failure) {
+    // A framework that misses files of its own throws when its engine is made, before any adapter can catch it.
+    return engine_error(path + ": engine " + name + " could not be made: " + one_line(failure.what()));
+  }
 }
 
 // The engine as "NAME:VARIANT" names it.

@@ -80,6 +80,10 @@ Result<void> check_request(const Engine& engine, const ModelSource& source, cons
   if (graph == nullptr || graph->layers.empty() || graph->outputs.empty()) {
     return internal_error("the graph is empty or has no outputs");
   }
+  if (!options.input_shape.empty()) {
+    return usage_error(graph->name + ": an input shape was given, but this network has its own, " +
+                       graph->input_shape().to_string());
+  }
   return {};
 }
 

@@ -166,7 +166,16 @@ Emitted emit(const models::Graph& graph) {
     }
     ids.push_back(id);
   }
-  for (const models::LayerId output : graph.outputs) emitted.outputs.push_back(names[static_cast<size_t>(output)]);
+  for (const models::LayerId output : graph.outputs) {
+    std::string name = names[static_cast<size_t>(output)];
+    if (ids[static_cast<size_t>(output)] == 0) {
+      // OpenCV returns what its layers make; its input is no layer.
+      name += "#copy";
+      LayerParams none;
+      if (net.getLayerId(name) < 0) net.connect(0, 0, add(net, name, "Identity", none), 0);
+    }
+    emitted.outputs.push_back(std::move(name));
+  }
   return emitted;
 }
 

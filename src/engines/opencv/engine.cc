@@ -115,6 +115,17 @@ class OpencvNetwork : public Network {
   std::shared_ptr<const Plan> plan_;
 };
 
+// The layer that one of OpenCV's stands for; none for a copy of the network's input. A file's layers are OpenCV's own.
+std::vector<std::string> layers_of(const std::string& name, const models::Graph* graph) {
+  if (graph == nullptr) return {name};
+  for (const std::string& candidate : {name, name.substr(0, name.rfind('#'))}) {
+    const auto layer = std::find_if(graph->layers.begin(), graph->layers.end(),
+                                    [&](const auto& one) { return one.name == candidate; });
+    if (layer != graph->layers.end() && !is_identity(*layer)) return {candidate};
+  }
+  return {};
+}
+
 // A run on zeros shows what the network returns and which layers run on their own: the others have no time.
 Result<void> explore(Plan& plan) {
   Runner runner(plan.source);
@@ -136,8 +147,7 @@ Result<void> explore(Plan& plan) {
     if (times[id] == 0) continue;
     const auto layer = runner.net().getLayer(static_cast<int>(id));
     plan.kernel_of[id] = static_cast<int>(plan.kernels.size());
-    const std::string name = layer->name;
-    plan.kernels.push_back({name, layer->type, "", {name.substr(0, name.rfind('#'))}});
+    plan.kernels.push_back({layer->name, layer->type, "", layers_of(layer->name, graph ? graph->get() : nullptr)});
   }
   if (graph != nullptr) complete_fusion(**graph, plan.kernels);
   return {};

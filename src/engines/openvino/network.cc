@@ -1,8 +1,12 @@
 #include "network.h"
 
-#include <chrono>
+#include <algorithm>
+#include <mutex>
+#include <openvino/op/parameter.hpp>
+#include <openvino/op/result.hpp>
 #include <openvino/runtime/intel_cpu/properties.hpp>
 #include <openvino/runtime/properties.hpp>
+#include <optional>
 
 #include "engines/request.h"
 #include "error.h"
@@ -11,13 +15,23 @@
 namespace strobe::engines::openvino_plugin {
 namespace {
 
+// Where an output comes from. OpenVINO takes an output that is an input, with no operation between them, for one piece
+// of memory: set to a buffer of its own, it spoils the input. Such an output is left out of the model and copied.
+struct OutputSource {
+  std::optional<size_t> input;
+  size_t port = 0;  // of the compiled model, else
+};
+
 // What the sessions of a network share.
 struct Shared {
   std::shared_ptr<const models::Graph> graph;
   ov::CompiledModel compiled;
   Ends ends;
+  std::vector<OutputSource> sources;  // by output
   KernelList kernels;
   bool profile = false;
+  std::mutex clock_mutex;  // held through a profiled run: the counters are those of the one stream
+  std::optional<KernelClock> clock;
 };
 
 class OpenvinoSession : public Session {
@@ -31,23 +45,22 @@ class OpenvinoSession : public Session {
     STROBE_TRY(check_buffers(shared_->ends, inputs, outputs));
     return guarded(ErrorKind::kEngine, [&]() -> Result<void> {
       bind(inputs, outputs);
-      request_.infer();
+      if (shared_->profile) {
+        const std::lock_guard lock(shared_->clock_mutex);
+        request_.infer();
+        times_ = shared_->clock->last_run(request_.get_profiling_info());
+      } else {
+        request_.infer();
+      }
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        const auto input = shared_->sources[i].input;
+        if (input) std::copy_n(inputs[*input], shared_->ends.outputs[i].elements(), outputs[i]);
+      }
       return {};
     });
   }
 
-  Result<std::vector<KernelTime>> kernel_times() override {
-    if (!shared_->profile) return std::vector<KernelTime>{};
-    return guarded(ErrorKind::kEngine, [&]() -> Result<std::vector<KernelTime>> {
-      std::vector<KernelTime> times;
-      for (const ov::ProfilingInfo& info : request_.get_profiling_info()) {
-        const auto kernel = shared_->kernels.index.find(info.node_name);
-        if (kernel == shared_->kernels.index.end() || info.status != ov::ProfilingInfo::Status::EXECUTED) continue;
-        times.push_back({kernel->second, std::chrono::nanoseconds(info.real_time).count()});
-      }
-      return times;
-    });
-  }
+  Result<std::vector<KernelTime>> kernel_times() override { return times_; }
 
  private:
   // The request reads and writes the caller's buffers themselves; they are wrapped anew only when they change.
@@ -62,14 +75,17 @@ class OpenvinoSession : public Session {
            [&](const ov::Tensor& tensor) { request_.set_input_tensor(i, tensor); });
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
+      const OutputSource& source = shared_->sources[i];
+      if (source.input) continue;
       wrap(inputs.size() + i, shared_->ends.outputs[i], outputs[i],
-           [&](const ov::Tensor& tensor) { request_.set_output_tensor(i, tensor); });
+           [&](const ov::Tensor& tensor) { request_.set_output_tensor(source.port, tensor); });
     }
   }
 
   std::shared_ptr<Shared> shared_;
   ov::InferRequest request_;
   std::vector<const float*> bound_;
+  std::vector<KernelTime> times_;
 };
 
 class OpenvinoNetwork : public Network {
@@ -111,18 +127,32 @@ std::string port_name(const ov::Output<const ov::Node>& port, const std::string&
   return port.get_names().empty() ? fallback : port.get_any_name();
 }
 
-Ends ends_of_model(const ov::CompiledModel& compiled) {
+Ends ends_of_model(const ov::Model& model) {
   const auto extents = [](const ov::Shape& shape) { return std::vector<int64_t>(shape.begin(), shape.end()); };
   Ends ends;
-  for (const auto& port : compiled.inputs()) {
+  for (const auto& port : model.inputs()) {
     ends.inputs.push_back({port_name(port, port.get_node()->get_friendly_name()), extents(port.get_shape())});
   }
-  for (const auto& port : compiled.outputs()) {
-    const auto* source =
-        port.get_node()->get_input_size() > 0 ? port.get_node()->get_input_node_ptr(0) : port.get_node();
+  for (const auto& port : model.outputs()) {
+    const auto* source = port.get_node()->get_input_node_ptr(0);
     ends.outputs.push_back({port_name(port, source->get_friendly_name()), extents(port.get_shape())});
   }
   return ends;
+}
+
+std::vector<OutputSource> take_out_inputs(ov::Model& model) {
+  std::vector<OutputSource> sources;
+  size_t port = 0;
+  for (const auto& result : ov::ResultVector(model.get_results())) {
+    const auto parameter = ov::as_type_ptr<ov::op::v0::Parameter>(result->get_input_node_shared_ptr(0));
+    if (parameter == nullptr) {
+      sources.push_back({std::nullopt, port++});
+    } else {
+      sources.push_back({static_cast<size_t>(model.get_parameter_index(parameter)), 0});
+      model.remove_result(result);
+    }
+  }
+  return sources;
 }
 
 ov::AnyMap settings(const LoadOptions& options) {
@@ -131,7 +161,7 @@ ov::AnyMap settings(const LoadOptions& options) {
       ov::hint::performance_mode(options.hint == Hint::kLatency ? ov::hint::PerformanceMode::LATENCY
                                                                 : ov::hint::PerformanceMode::THROUGHPUT),
       ov::hint::inference_precision(options.precision == Precision::kBf16 ? ov::element::bf16 : ov::element::f32),
-      ov::num_streams(options.sessions),
+      ov::num_streams(options.profile_layers ? 1 : options.sessions),
       ov::inference_num_threads(options.sessions * threads),
       // Pinning takes the first cores of the machine: two programs that pin would share them while others idle.
       ov::hint::enable_cpu_pinning(false),
@@ -147,9 +177,14 @@ Result<std::unique_ptr<Network>> compile(ov::Core& core, const std::shared_ptr<o
     auto shared = std::make_shared<Shared>();
     shared->graph = std::move(graph);
     shared->profile = options.profile_layers;
+    shared->ends = shared->graph != nullptr ? ends_of(*shared->graph, options.batch) : ends_of_model(*model);
+    shared->sources = take_out_inputs(*model);
+    if (model->get_results().empty()) {
+      return unsupported("openvino: " + model->get_friendly_name() + ": every output is an input, nothing is computed");
+    }
     shared->compiled = core.compile_model(model, "CPU", settings(options));
-    shared->ends = shared->graph != nullptr ? ends_of(*shared->graph, options.batch) : ends_of_model(shared->compiled);
     shared->kernels = kernels_of(shared->compiled, shared->graph.get());
+    shared->clock.emplace(shared->kernels);
     return std::unique_ptr<Network>(std::make_unique<OpenvinoNetwork>(std::move(shared)));
   });
 }

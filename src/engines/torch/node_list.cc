@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace strobe::engines::torch_plugin {
 namespace {
 
 using torch::jit::Node;
 using torch::jit::Value;
-
-using Call = std::function<void(torch::jit::Stack&)>;
 
 using Call = std::function<void(torch::jit::Stack&)>;
 
@@ -48,6 +47,7 @@ bool incidental(const Node& node) {
 std::optional<NodeList> NodeList::create(std::shared_ptr<torch::jit::Graph> graph, const Namer& namer) {
   NodeList list;
   std::unordered_map<const Value*, size_t> slots;
+  std::unordered_set<std::string> names;
   const auto slot = [&](const Value* value) {
     const auto [at, fresh] = slots.emplace(value, list.constants_.size());
     if (fresh) list.constants_.emplace_back();
@@ -75,8 +75,12 @@ std::optional<NodeList> NodeList::create(std::shared_ptr<torch::jit::Graph> grap
       const std::string layer = namer(*node);
       const std::string type = node->kind().toQualString();
       step.kernel = list.kernels_.size();
-      list.kernels_.push_back({layer.empty() ? type + "_" + std::to_string(list.kernels_.size()) : layer, type, "",
-                               layer.empty() ? std::vector<std::string>{} : std::vector<std::string>{layer}});
+      std::string name = layer.empty() ? type + "_" + std::to_string(list.kernels_.size()) : layer;
+      // A layer of several nodes: padding and the pool itself.
+      if (!names.insert(name).second) name += "#" + std::to_string(list.kernels_.size());
+      names.insert(name);
+      list.kernels_.push_back(
+          {name, type, "", layer.empty() ? std::vector<std::string>{} : std::vector<std::string>{layer}});
     }
     list.steps_.push_back(std::move(step));
   }

@@ -36,7 +36,7 @@ struct Writer {
       case ActivationKind::kRelu:
         return fmt::format("torch.relu({})", x);
       case ActivationKind::kRelu6:
-        return fmt::format("torch.nn.functional.relu6({})", x);
+        return fmt::format("torch.relu6({})", x);
       case ActivationKind::kLeaky:
         return fmt::format("torch.leaky_relu({}, {:e})", x, a.slope);
       case ActivationKind::kLogistic:
@@ -67,14 +67,14 @@ struct Writer {
       return fmt::format("torch.max_pool2d({}, {})", padded(x, "float('-inf')"), window);
     }
     const auto average = [&](const std::string& tensor, bool count_padding) {
-      return fmt::format("torch.nn.functional.avg_pool2d({}, {}, False, {})", padded(tensor, "0."), window,
+      return fmt::format("torch.avg_pool2d({}, {}, False, {})", padded(tensor, "0."), window,
                          count_padding ? "True" : "False");
     };
     if (p.count_padding || !written_out) return average(x, p.count_padding);
     return average(x, true) + " / " + average(fmt::format("torch.ones_like({})", x), true);
   }
   std::string operator()(const models::GlobalAveragePool&) const {
-    return fmt::format("torch.nn.functional.adaptive_avg_pool2d({}, [1, 1])", x);
+    return fmt::format("torch.adaptive_avg_pool2d({}, [1, 1])", x);
   }
   std::string operator()(const models::Concat&) const { return fmt::format("torch.cat([{}], 1)", all); }
   std::string operator()(const models::Slice& s) const {
@@ -93,7 +93,7 @@ struct Writer {
   }
   std::string operator()(const models::Linear& l) const {
     return fmt::format(
-        "torch.nn.functional.linear({0}.reshape([{0}.size(0), -1]), self.weight{1}, {2}).reshape([{0}.size(0), {3}, 1, "
+        "torch.linear({0}.reshape([{0}.size(0), -1]), self.weight{1}, {2}).reshape([{0}.size(0), {3}, 1, "
         "1])",
         x, id, l.bias ? fmt::format("self.bias{}", id) : "None", l.out_features);
   }
