@@ -50,21 +50,6 @@ int64_t class_count(const Graph& graph) {
   return classes;
 }
 
-Result<std::vector<std::string>> read_labels(const fs::path& path) {
-  STROBE_ASSIGN(const std::string text, read_file(path));
-  std::vector<std::string> labels;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (line.find('\0') != std::string::npos) return bad_data("binary data, expected one class name a line").at(path);
-    labels.push_back(std::move(line));
-  }
-  while (!labels.empty() && labels.back().empty()) labels.pop_back();
-  return labels;
-}
-
 Result<void> add_labels(Graph& graph, const fs::path& path) {
   const int64_t classes = class_count(graph);
   if (path.empty()) {
@@ -86,6 +71,21 @@ Result<void> add_weights(Graph& graph, const OpenOptions& options) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> read_labels(const fs::path& path) {
+  STROBE_ASSIGN(const std::string text, read_file(path));
+  std::vector<std::string> labels;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.find('\0') != std::string::npos) return bad_data("binary data, expected one class name a line").at(path);
+    labels.push_back(std::move(line));
+  }
+  while (!labels.empty() && labels.back().empty()) labels.pop_back();
+  return labels;
+}
 
 Result<Graph> open_graph(const std::string& name, const OpenOptions& options) {
   STROBE_TRY(check_known(name));

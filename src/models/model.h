@@ -23,4 +23,7 @@ struct OpenOptions {
 Result<Graph> open_graph(const std::string& name, const OpenOptions& options);
 std::vector<std::string> builtin_names();
 
+// Class names, one a line. Errors: kNotFound, kIo, kBadData.
+Result<std::vector<std::string>> read_labels(const std::filesystem::path& path);
+
 }  // namespace strobe::models

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 
 #include "models/graph_builder.h"
 
@@ -22,17 +21,6 @@ float raw_threshold(float probability, bool is_logit) {
   if (!is_logit || probability <= 0) return is_logit ? -std::numeric_limits<float>::infinity() : probability;
   if (probability >= 1) return std::numeric_limits<float>::infinity();
   return std::log(probability / (1 - probability)) - 1e-3F;
-}
-
-struct Span1d {
-  float low, high;
-};
-// From the network's input to the picture, clipped to it.
-Span1d to_picture(float centre, float size, float offset, float placed, int picture) {
-  const auto limit = static_cast<float>(picture);
-  const float scale = limit / placed;
-  return {std::clamp((centre - size / 2 - offset) * scale, 0.0F, limit),
-          std::clamp((centre + size / 2 - offset) * scale, 0.0F, limit)};
 }
 
 // One anchor's planes of one head: x, y, w, h, objectness, classes.
@@ -72,12 +60,8 @@ class AnchorDecoder {
     const float y = centre(value(1), cell / width_) / static_cast<float>(height_) * static_cast<float>(input_.height);
     const float w = side(value(2), rule_.anchors[2 * anchor_]);
     const float h = side(value(3), rule_.anchors[2 * anchor_ + 1]);
-    if (!(std::isfinite(x) && std::isfinite(y) && std::isfinite(w) && std::isfinite(h))) return;
-    const Span1d across = to_picture(x, w, placement_.x, placement_.width, placement_.picture_width);
-    const Span1d down = to_picture(y, h, placement_.y, placement_.height, placement_.picture_height);
-    if (!(across.high > across.low && down.high > down.low)) return;
-    out.push_back(
-        {static_cast<int>(best), score, across.low, down.low, across.high - across.low, down.high - down.low});
+    const auto box = into_picture({x, y, w, h}, placement_, static_cast<int>(best), score);
+    if (box) out.push_back(*box);
   }
 
   // Grid coordinates: cell + s * logistic(t) - (s - 1) / 2, with s = scale_x_y.
@@ -125,23 +109,6 @@ std::vector<Detection> YoloDecoder::decode(std::span<const float* const> outputs
     }
   }
   return non_maximum_suppression(std::move(candidates), options_.nms_threshold);
-}
-
-std::vector<Detection> non_maximum_suppression(std::vector<Detection> candidates, float iou_threshold) {
-  std::erase_if(candidates, [](const Detection& d) { return std::isnan(d.score); });
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Detection& a, const Detection& b) { return a.score > b.score; });
-  std::vector<Detection> kept;
-  std::unordered_map<int, std::vector<size_t>> kept_of_class;  // indices into kept
-  for (const Detection& candidate : candidates) {
-    std::vector<size_t>& rivals = kept_of_class[candidate.class_id];
-    const bool beaten =
-        std::any_of(rivals.begin(), rivals.end(), [&](size_t i) { return iou(kept[i], candidate) > iou_threshold; });
-    if (beaten) continue;
-    rivals.push_back(kept.size());
-    kept.push_back(candidate);
-  }
-  return kept;
 }
 
 }  // namespace strobe::models
