@@ -15,6 +15,10 @@ namespace strobe::media {
 struct SourceOptions {
   int decode_threads = 1;  // 0: as many as FFmpeg thinks right
   enum class RtspTransport : uint8_t { kTcp, kUdp } rtsp_transport = RtspTransport::kTcp;
+  // Frames of a video that the caller holds at the same time, those that draw() makes included. When the source is
+  // opened, memory for them and for the decoder's own pictures (256 MiB at most) is made ready, so that the run does
+  // not wait for the system's pages; more than that is made when it is needed. 0: all of it is.
+  int pictures_in_flight = 24;
   double timeout_s = 10;                    // of opening and of each read of a live source
   int reconnects = 5;                       // tries in a row after a live source broke, with growing pauses; 0: none
   double picture_fps = 30;                  // frame rate given to a folder of pictures

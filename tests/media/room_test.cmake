@@ -1,6 +1,8 @@
-# Frames of every pixel format are made by hand here, so the tests, unlike the facade, link FFmpeg themselves.
+# Frames of every pixel format are made by hand here, so the tests, unlike the facade, link FFmpeg themselves;
+# the pool is tested by itself, and lies in the plugin otherwise.
 if(STROBE_MEDIA)
   target_link_libraries(strobe_media_test PRIVATE PkgConfig::FFMPEG)
+  target_sources(strobe_media_test PRIVATE ${PROJECT_SOURCE_DIR}/src/media/ffmpeg/picture_pool.cc)
 endif()
 
 pkg_check_modules(GST_RTSP_SERVER QUIET IMPORTED_TARGET gstreamer-rtsp-server-1.0)

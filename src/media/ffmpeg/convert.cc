@@ -1,38 +1,30 @@
 #include "media/ffmpeg/convert.h"
 
 extern "C" {
-#include <libavutil/buffer.h>
 #include <libavutil/imgutils.h>
 #include <libswscale/swscale.h>
 }
 
+#include <array>
 #include <memory>
+#include <utility>
+
+#include "media/ffmpeg/picture_pool.h"
 
 namespace strobe::media {
 namespace {
 
 constexpr int kAlignment = 64;
 
-// Buffers outlive the thread: the pool goes when the last of them does.
-class Pool {
- public:
-  Pool() = default;
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool() { av_buffer_pool_uninit(&pool_); }
-  AVBufferRef* get(size_t size) {
-    if (size != size_) {
-      av_buffer_pool_uninit(&pool_);
-      pool_ = av_buffer_pool_init(size, nullptr);
-      size_ = size;
-    }
-    return pool_ != nullptr ? av_buffer_pool_get(pool_) : nullptr;
-  }
-
- private:
-  AVBufferPool* pool_ = nullptr;
-  size_t size_ = 0;
-};
+// A pool with buffers of this size: a decoder's, whose memory has been touched, or one of the calling thread.
+std::shared_ptr<PicturePool> pool_for(size_t bytes) {
+  if (auto found = PicturePool::find(bytes)) return found;
+  constexpr size_t kSizes = 3;  // that one thread makes in turn
+  thread_local std::array<std::shared_ptr<PicturePool>, kSizes> pools;
+  thread_local size_t oldest = 0;
+  pools[oldest] = PicturePool::create(bytes, 0);
+  return pools[std::exchange(oldest, (oldest + 1) % kSizes)];
+}
 
 struct SwsDeleter {
   void operator()(SwsContext* context) const { sws_freeContext(context); }
@@ -116,12 +108,11 @@ LumaWeights luma_weights(AVColorSpace matrix) {
 }
 
 AVFramePtr new_picture(AVPixelFormat format, int width, int height) {
-  thread_local Pool pool;
   const int size = av_image_get_buffer_size(format, width, height, kAlignment);
   AVFramePtr picture(av_frame_alloc());
   if (size <= 0 || !picture) return nullptr;
   // Decoders and SIMD code may touch a little beyond the last row.
-  picture->buf[0] = pool.get(static_cast<size_t>(size) + AV_INPUT_BUFFER_PADDING_SIZE);
+  picture->buf[0] = pool_for(static_cast<size_t>(size) + AV_INPUT_BUFFER_PADDING_SIZE)->take();
   if (picture->buf[0] == nullptr) return nullptr;
   av_image_fill_arrays(picture->data, picture->linesize, picture->buf[0]->data, format, width, height, kAlignment);
   picture->format = format;

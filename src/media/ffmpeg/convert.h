@@ -19,7 +19,7 @@ struct LumaWeights {
 };
 LumaWeights luma_weights(AVColorSpace matrix);
 
-// An empty picture of this size from a pool of the calling thread. Null when there is no memory.
+// A picture of this size with undefined contents, in pooled memory. Null when there is no memory.
 AVFramePtr new_picture(AVPixelFormat format, int width, int height);
 
 // The picture in another pixel format (and, where full_range is given, range); colour metadata is carried over.

@@ -24,6 +24,7 @@ struct Picture {
 Result<Picture> read_picture(const std::string& path, const SourceOptions& options) {
   SourceOptions alone = options;
   alone.decode_threads = 1;  // a second picture to work on at the same time never comes
+  alone.pictures_in_flight = 0;
   STROBE_ASSIGN(auto input, VideoInput::open(path, InputKind::kPicture, alone));
   STROBE_ASSIGN(AVFramePtr pixels, input->next());
   if (!pixels) return bad_data("not a picture: nothing in it can be decoded").at(path);

@@ -1,6 +1,7 @@
 #include "media/ffmpeg/video_input.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -159,6 +160,7 @@ Result<void> VideoInput::open_decoder() {
     // Threads that decode whole frames hold back as many frames; a live source must show what is now.
     decoder_->thread_type = is_live(kind_) ? FF_THREAD_SLICE : FF_THREAD_FRAME | FF_THREAD_SLICE;
     if (is_live(kind_)) decoder_->flags |= AV_CODEC_FLAG_LOW_DELAY;
+    memory_.serve(*decoder_);
     code = avcodec_open2(decoder_.get(), codec, nullptr);
   }
   if (code == AVERROR(ENOSYS) || code == AVERROR_PATCHWELCOME) {
@@ -171,7 +173,20 @@ Result<void> VideoInput::open_decoder() {
     if (!path.empty() && looks_like_text(read_head(path))) return bad_data(what + "it holds text");
     return bad_data(what + (last_log_line().empty() ? "nothing in it can be decoded" : last_log_line()));
   }
+  fill_memory();
   return {};
+}
+
+// For what the caller holds, and for what the decoder keeps: references, its delay, one picture for each thread.
+void VideoInput::fill_memory() {
+  if (options_.pictures_in_flight <= 0) return;
+  constexpr int64_t kReferences = 4;
+  const bool by_frame = (decoder_->active_thread_type & FF_THREAD_FRAME) != 0;
+  int64_t pictures = options_.pictures_in_flight + kReferences + std::max(0, stream_->codecpar->video_delay) +
+                     (by_frame ? decoder_->thread_count : 1);
+  // A frame needs memory twice at most: as it was decoded and as it was drawn on.
+  if (stream_->nb_frames > 0) pictures = std::min(pictures, 2 * stream_->nb_frames);
+  memory_.fill(*decoder_, static_cast<int>(std::min<int64_t>(pictures, INT_MAX)));
 }
 
 // Gives the decoder one packet, or tells it that no more come.

@@ -8,6 +8,7 @@
 
 #include "media/common/input_kind.h"
 #include "media/ffmpeg/av.h"
+#include "media/ffmpeg/decoder_pictures.h"
 #include "media/source.h"
 #include "strobe/base/result.h"
 
@@ -49,6 +50,7 @@ class VideoInput {
   VideoInput(std::string input, InputKind kind, const SourceOptions& options);
   Result<void> open_demuxer();
   Result<void> open_decoder();
+  void fill_memory();
   Result<void> feed();
   Result<void> check_complete();
   Error open_error(int code) const;
@@ -58,7 +60,8 @@ class VideoInput {
   SourceOptions options_;
   Watch watch_;
   AVInputPtr demuxer_;  // after watch_: closing it may still ask
-  AVCodecContextPtr decoder_;
+  DecoderPictures memory_;
+  AVCodecContextPtr decoder_;  // after memory_, out of which it takes its pictures
   AVPacketPtr packet_{av_packet_alloc()};
   AVStream* stream_ = nullptr;
   int64_t packets_ = 0;
