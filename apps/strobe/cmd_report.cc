@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
 #include "base/file.h"
 #include "command.h"
@@ -62,17 +63,16 @@ class ReportCommand : public Command {
   Result<int> run() override {
     // What is missing is said before long traces are read.
     STROBE_ASSIGN(const fs::path plotly, report::find_plotly(plotly_));
-    STROBE_ASSIGN(const auto paths, trace_paths());
-    std::vector<trace::Timeline> timelines;
-    timelines.reserve(paths.size());
-    std::vector<report::ReportInput> runs;
-    for (const fs::path& path : paths) {
-      STROBE_ASSIGN(auto timeline, trace::open_trace(path));
-      timelines.push_back(std::move(timeline));
-      runs.push_back({label_of(timelines.back(), path, runs), &timelines.back()});
+    std::vector<Opened> traces;
+    for (const std::string& given : traces_) {
+      STROBE_ASSIGN(auto opened, open_traces(given));
+      std::move(opened.begin(), opened.end(), std::back_inserter(traces));
     }
+    std::vector<report::ReportInput> runs;
+    for (const Opened& opened : traces)
+      runs.push_back({label_of(opened.timeline, opened.path, runs), &opened.timeline});
     STROBE_ASSIGN(const std::string page,
-                  report::html_report(runs, {title_.empty() ? title_of(timelines[0]) : title_, plotly.string()}));
+                  report::html_report(runs, {title_.empty() ? title_of(traces[0].timeline) : title_, plotly.string()}));
     if (output_ == "-") {
       std::fwrite(page.data(), 1, page.size(), stdout);
       return 0;
@@ -85,15 +85,25 @@ class ReportCommand : public Command {
   }
 
  private:
-  // A folder stands for every trace in it; one without any is left to open_trace, which reads what a recorder left.
-  Result<std::vector<fs::path>> trace_paths() const {
-    std::vector<fs::path> paths;
-    for (const std::string& given : traces_) {
-      STROBE_ASSIGN(const auto files, trace::trace_files(given));
-      if (files.empty()) paths.emplace_back(given);
-      paths.insert(paths.end(), files.begin(), files.end());
+  struct Opened {
+    fs::path path;
+    trace::Timeline timeline;
+  };
+
+  // A folder stands for every trace in it, in the order in which they were recorded; one without any is left to
+  // open_trace, which reads what a recorder left.
+  static Result<std::vector<Opened>> open_traces(const std::string& given) {
+    STROBE_ASSIGN(auto files, trace::trace_files(given));
+    if (files.empty()) files.emplace_back(given);
+    std::vector<Opened> opened;
+    for (const fs::path& path : files) {
+      STROBE_ASSIGN(auto timeline, trace::open_trace(path));
+      opened.push_back({path, std::move(timeline)});
     }
-    return paths;
+    std::stable_sort(opened.begin(), opened.end(), [](const Opened& a, const Opened& b) {
+      return a.timeline.utc_start_ns < b.timeline.utc_start_ns;
+    });
+    return opened;
   }
 
   std::vector<std::string> traces_;

@@ -25,6 +25,31 @@ size_t row_of(const Table& table, std::string_view stage) {
   return row;
 }
 
+// What allows the least: a stage, or "cores" when all stages together want more of them than there are.
+Cell limited_by(const Table& throughput) {
+  const std::string stage = throughput.text(0, "slowest_stage");
+  const auto limit = throughput.number(0, "limit_fps"), slowest = throughput.number(0, "slowest_stage_fps");
+  if (limit && slowest && *limit < *slowest) return std::string("cores");
+  return stage.empty() ? Cell() : Cell(stage);
+}
+
+// CPU time of the first range "run" over its duration and the allowed cores.
+Cell cores_busy(const trace::Timeline& timeline, std::optional<double> cores) {
+  const auto& ranges = timeline.ranges;
+  const int64_t run_id = timeline.strings.find("run"), cpu_id = timeline.strings.find("cpu_ns");
+  if (run_id == trace::kNone || cpu_id == trace::kNone || !cores || *cores <= 0) return {};
+  size_t run = 0;
+  while (run < ranges.size() && ranges.name[run] != run_id) ++run;
+  if (run == ranges.size() || ranges.open[run] || ranges.end_ns[run] <= ranges.start_ns[run]) return {};
+  const auto& arguments = timeline.arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto* cpu_ns = std::get_if<int64_t>(&arguments.value[i]);
+    if (arguments.range[i] != static_cast<int32_t>(run) || arguments.key[i] != cpu_id || !cpu_ns) continue;
+    return static_cast<double>(*cpu_ns) / static_cast<double>(ranges.end_ns[run] - ranges.start_ns[run]) / *cores;
+  }
+  return {};
+}
+
 }  // namespace
 
 Table compare_runs(std::span<const ReportInput> runs) {
@@ -35,6 +60,9 @@ Table compare_runs(std::span<const ReportInput> runs) {
                            {"end_to_end_fps", "finished frames over the run's duration", 2},
                            {"limit_fps", "what the slowest stage or the cores allow at best", 2},
                            {"limit_share", "end_to_end_fps / limit_fps", 3},
+                           {"limited_by", "the stage, or \"cores\", that sets limit_fps", 0},
+                           {"cores_busy", "CPU time of the run / (its duration x cores)", 3},
+                           {"waiting_share", "of the frames' latency: time in queues between stages", 3},
                            {"p50_ms", "latency of a whole frame, median", 2},
                            {"p90_ms", "latency of a whole frame", 2},
                            {"p99_ms", "latency of a whole frame", 2},
@@ -51,6 +79,8 @@ Table compare_runs(std::span<const ReportInput> runs) {
     out.add_row({run.label, count_cell(throughput, 0, "frames"), count_cell(throughput, 0, "dropped"),
                  number_cell(throughput, 0, "inference_fps"), number_cell(throughput, 0, "end_to_end_fps"),
                  number_cell(throughput, 0, "limit_fps"), number_cell(throughput, 0, "limit_share"),
+                 limited_by(throughput), cores_busy(*run.timeline, throughput.number(0, "cores")),
+                 latency.coverage ? Cell(std::max(0.0, 1 - *latency.coverage)) : Cell(),
                  number_cell(latency, total, "p50_ms"), number_cell(latency, total, "p90_ms"),
                  number_cell(latency, total, "p99_ms"), number_cell(latency, total, "max_ms"),
                  comparable ? Cell(*fps / *first_fps) : Cell()});

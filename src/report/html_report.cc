@@ -8,6 +8,7 @@
 #include "report/comparison.h"
 #include "report/plotly_file.h"
 #include "report/run_json.h"
+#include "report/table_format.h"
 
 namespace strobe::report {
 
@@ -86,13 +87,15 @@ Result<std::string> html_report(std::span<const ReportInput> runs, const ReportO
   if (plotly.find("Plotly") == std::string::npos)
     return bad_data(plotly_path.string() + ": this is not plotly.min.js (the name Plotly is nowhere in it)");
 
+  const Table comparison = compare_runs(runs);
   nlohmann::ordered_json data = {{"title", options.title},
                                  {"version", std::string(version()) + " (" + git_revision() + ")"},
-                                 {"comparison", table_json(compare_runs(runs))},
+                                 {"comparison", table_json(comparison)},
                                  {"runs", nlohmann::ordered_json::array()}};
   for (const ReportInput& run : runs) data["runs"].push_back(run_json(run));
 
   return fill(assets::kPage, {{"title", escape_html(options.title)},
+                              {"summary", escape_html(format_table(comparison, Format::kText))},
                               {"style", std::string(assets::kStyle)},
                               {"data", data_for_script(data)},
                               {"plotly", replace_all(std::move(plotly), "</script", "<\\/script")},

@@ -17,8 +17,10 @@ class Simulation {
   Timeline run() {
     add_lanes();
     run_pipeline();
-    run_alone();
-    add_network();
+    if (options_.afterwards) {
+      run_alone();
+      add_network();
+    }
     add_facts();
     t_.duration_ns = now_ + 2'000'000;
     t_.utc_start_ns = 1'790'000'000'000'000'000;
@@ -87,7 +89,10 @@ class Simulation {
         last = std::max(last, end);
       }
     }
-    add_range("run", 0, run_start, last);
+    const int32_t run = add_range("run", 0, run_start, last);
+    if (options_.cores_busy > 0)
+      add_argument(run, "cpu_ns",
+                   static_cast<int64_t>(options_.cores_busy * 2 * static_cast<double>(last - run_start)));
     add_depths(begin, handed);
     now_ = last;
   }
@@ -198,6 +203,7 @@ class Simulation {
                 {"time.utc", "2026-01-02T03:04:05Z"},
                 {"input.size", "768x576"},
                 {"input.codec", "mpeg4"}};
+    for (const auto& [key, value] : options_.facts) t_.facts[key] = value;
   }
 
   const SyntheticOptions& options_;

@@ -122,9 +122,10 @@ const runs = report.runs.map((run, index) => ({
   index, label: run.label, facts: run.facts, dropped: run.dropped_records, faults: run.faults,
   throughput: rowsOf(run.throughput)[0] || {}, stages: rowsOf(run.stages), limits: rowsOf(run.limits),
   layers: rowsOf(run.layers), fusion: rowsOf(run.fusion),
-  notes: [...run.limits.notes, ...run.layers.notes, ...run.fusion.notes], fusionCoverage: run.fusion.coverage,
+  limitNotes: run.limits.notes, layerNotes: [...run.layers.notes, ...run.fusion.notes], fusionCoverage: run.fusion.coverage,
   frames: framesOf(run.frames), counters: run.counters, timeline: timelineOf(run.timeline),
 }));
+report.comparison.rows.forEach((cells, index) => { runs[index].result = rowsOf(report.comparison)[index]; });
 // The stages in the order in which a frame passes them, over all runs.
 const stageNames = [...new Set(runs.flatMap(run => (run.facts["pipeline.stages"] || "").split(",").filter(Boolean)
   .concat(run.stages.map(row => row.stage).filter(stage => stage && stage !== "total"))))];

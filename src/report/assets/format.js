@@ -9,8 +9,8 @@ function significant(value, digits = 3) {
   return value.toLocaleString("en", {minimumFractionDigits: Math.max(0, Math.min(12, digits - whole)),
                                      maximumFractionDigits: Math.max(0, Math.min(12, digits - whole)), useGrouping: whole > 4});
 }
-const percent = share => isNumber(share) ? (100 * share).toFixed(share < 0.0995 ? 1 : 0) + " %" : "–";
-const times = factor => isNumber(factor) ? significant(factor, 3) + "×" : "–";
+const percent = share => isNumber(share) ? (100 * share).toFixed(share < 0.0995 ? 1 : 0) + "%" : "–";
+const times = factor => isNumber(factor) ? (factor < 10 ? factor.toFixed(2) : significant(factor)) + "×" : "–";
 
 function duration(ns) {
   const size = Math.abs(ns);
@@ -19,6 +19,9 @@ function duration(ns) {
   if (size >= 1e3) return significant(ns / 1e3) + " µs";
   return Math.round(ns) + " ns";
 }
+
+// "a", "a and b", "a, b and c".
+const listOf = words => words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words[words.length - 1];
 
 // element("p", {class: "x", onclick: f}, child, ...): children are elements or text; text stays text.
 function element(tag, attributes = {}, ...children) {

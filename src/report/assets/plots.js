@@ -25,7 +25,14 @@ function draw(box, make) {
   drawn.push({box, show});
   return show();
 }
-darkQuery.addEventListener("change", () => drawn.forEach(({show}) => show()));
+const redrawAll = () => drawn.forEach(({show}) => show());
+darkQuery.addEventListener("change", redrawAll);
+// Labels are chosen by the room they have.
+let drawnWidth = innerWidth, resizing = 0;
+addEventListener("resize", () => {
+  clearTimeout(resizing);
+  resizing = setTimeout(() => { if (innerWidth !== drawnWidth) { drawnWidth = innerWidth; redrawAll(); } }, 200);
+});
 
 // At most about `most` points, keeping the smallest and largest of each interval, so that no spike is lost.
 function thinned(xs, ys, most) {
@@ -95,15 +102,26 @@ function latencyEcdf(column) {
 
 const stageRow = (run, stage) => run.stages.find(row => row.stage === stage);
 
+const workOf = run => run.stages.reduce((sum, row) => row.stage === "total" ? sum : sum + (row.mean_ms || 0), 0);
+// The rest of a frame's latency; null where it is unknown.
+function waitingOf(run) {
+  const total = (stageRow(run, "total") || {}).mean_ms, share = run.result.waiting_share;
+  return isNumber(total) && isNumber(share) ? total * share : null;
+}
+
 function stageShares() {
-  const longest = Math.max(...runs.map(run => run.stages.reduce((sum, row) => row.stage === "total" ? sum : sum + (row.mean_ms || 0), 0)));
+  const longest = Math.max(...runs.map(workOf)), room = sections.clientWidth, roomy = room > 700;
+  const reach = longest * (roomy ? 1.2 : 1.02), pixelsPerMs = (room - (roomy ? 150 : 110)) / reach;
+  const fits = (run, stage) => ((stageRow(run, stage) || {}).mean_ms || 0) * pixelsPerMs > 7.2 * stage.length + 6;
+  const ends = !roomy ? [] : runs.map(run => ({x: workOf(run), y: run.index, xanchor: "left", xshift: 8, align: "left", showarrow: false, font: {size: 12, color: cssColour("soft")},
+    text: `<b>${significant(workOf(run))} ms</b>` + (waitingOf(run) === null ? "" : `<br>+ ${significant(waitingOf(run))} ms in queues`)}));
   const data = stageNames.map(stage => ({type: "bar", orientation: "h", name: plain(stage), y: runs.map(run => run.index),
     x: runs.map(run => (stageRow(run, stage) || {}).mean_ms ?? null), marker: {color: colourOf(stage), line: {color: cssColour("card"), width: 1.5}},
-    text: runs.map(run => (stageRow(run, stage) || {}).mean_ms > 0.045 * longest ? plain(stage) : ""), textposition: "inside", insidetextanchor: "middle",
+    text: runs.map(run => fits(run, stage) ? plain(stage) : ""), textposition: "inside", insidetextanchor: "middle",
     textfont: {color: inkOn(colourOf(stage)), size: 11.5}, textangle: 0, constraintext: "none",
     customdata: runs.map(run => [plain(run.label), percent((stageRow(run, stage) || {}).share)]),
     hovertemplate: "%{customdata[0]}, <b>" + plain(stage) + "</b>: %{x:.2f} ms a frame, %{customdata[1]}<extra></extra>"}));
-  return {data, layout: layoutOf(64 + 46 * runs.length, {barmode: "stack", bargap: 0.3, xaxis: axis("mean service time of a frame, ms"),
+  return {data, layout: layoutOf(64 + 46 * runs.length, {barmode: "stack", bargap: 0.3, annotations: ends, xaxis: axis("mean time of a frame in the stages, ms", {range: [0, reach]}),
     yaxis: {tickvals: runs.map(run => run.index), ticktext: runs.map(run => plain(shorten(run.label, 22)) + " "), autorange: "reversed", automargin: true,
             tickfont: {color: cssColour("ink"), size: 12.5}}, margin: {l: 40, r: 12, t: 4, b: 42}})};
 }
@@ -111,38 +129,39 @@ function stageShares() {
 function stageQuantiles() {
   const data = runs.map(run => {
     const rows = stageNames.map(stage => stageRow(run, stage)).filter(Boolean);
-    return {type: "bar", name: plain(run.label), x: rows.map(row => plain(row.stage)), y: rows.map(row => row.p50_ms),
+    return {type: "bar", name: plain(run.label), x: rows.map(row => stageNames.indexOf(row.stage)), y: rows.map(row => row.p50_ms),
       marker: {color: runColour(run)}, error_y: {type: "data", symmetric: false, array: rows.map(row => Math.max(0, row.p99_ms - row.p50_ms)),
       arrayminus: rows.map(() => 0), color: cssColour("soft"), thickness: 1.2, width: 4},
-      customdata: rows.map(row => [row.p90_ms, row.p99_ms, row.max_ms, row.count]),
-      hovertemplate: "<b>%{x}</b>: p50 %{y:.3f} ms, p90 %{customdata[0]:.3f}, p99 %{customdata[1]:.3f}, max %{customdata[2]:.3f}; %{customdata[3]} times<extra>" + plain(run.label) + "</extra>"};
+      customdata: rows.map(row => [row.p90_ms, row.p99_ms, row.max_ms, row.count, plain(row.stage)]),
+      hovertemplate: "<b>%{customdata[4]}</b>: p50 %{y:.3f} ms, p90 %{customdata[0]:.3f}, p99 %{customdata[1]:.3f}, max %{customdata[2]:.3f}; %{customdata[3]} times<extra>" + plain(run.label) + "</extra>"};
   });
   return {data, layout: layoutOf(290, {barmode: "group", bargap: 0.42, bargroupgap: 0.08, showlegend: runs.length > 1,
-    xaxis: axis("", {tickfont: {color: cssColour("ink"), size: 12.5}}), yaxis: logAxis("ms", runs.flatMap(run => run.stages.flatMap(row => row.stage === "total" ? [] : [row.p50_ms, row.p99_ms])))})};
+    xaxis: axis("", {tickvals: stageNames.map((stage, i) => i), ticktext: stageNames.map(stage => plain(shorten(stage, 16))), tickfont: {color: cssColour("ink"), size: 12.5}}), yaxis: logAxis("ms", runs.flatMap(run => run.stages.flatMap(row => row.stage === "total" ? [] : [row.p50_ms, row.p99_ms])))})};
 }
 
 // A stage alone against what the pipeline reached. All runs share one scale.
 function limits(run) {
   const rows = run.limits.filter(row => isNumber(row.alone_fps));
   const {end_to_end_fps: reached, limit_fps: limit, slowest_stage_fps: slowest} = run.throughput;
-  const cpu = rows.reduce((sum, row) => sum + (row.cpu_ms_per_frame || 0), 0);
+  const cpu = run.throughput.cpu_ms_per_frame;
   const cores = run.throughput.cores;
   const bars = rows.map(row => ({name: row.stage, fps: row.alone_fps, colour: colourOf(row.stage), cpu: row.cpu_ms_per_frame}));
   if (cpu > 0 && isNumber(cores)) bars.push({name: "all on " + Number(cores.toPrecision(3)) + (cores === 1 ? " core" : " cores"), fps: 1000 * cores / cpu, colour: cssColour("faint"), cpu});
-  const every = runs.flatMap(other => [...other.limits.map(row => row.alone_fps), other.throughput.end_to_end_fps]).filter(v => v > 0);
+  const every = runs.flatMap(other => [...other.limits.map(row => row.alone_fps), other.throughput.end_to_end_fps, other.throughput.limit_fps]).filter(v => v > 0);
   const range = [Math.log10(Math.min(...every)) - 0.25, Math.log10(Math.max(...every)) + 0.35];
   const line = (x, dash) => ({type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: {color: cssColour("ink"), width: 1.6, dash}});
-  const label = (x, text, anchor) => ({x: Math.log10(x), xanchor: anchor, yref: "paper", y: 1, yanchor: "bottom", text, showarrow: false, font: {size: 12, color: cssColour("ink")}});
+  // Of the two lines the lesser has its words on the left.
+  const label = (x, text, other) => ({x: Math.log10(x), xanchor: x < other ? "right" : "left", yref: "paper", y: 1, yanchor: "bottom", text: ` ${text} `, showarrow: false, font: {size: 12, color: cssColour("ink")}});
   const shapes = [], annotations = [];
-  if (limit > 0) { shapes.push(line(limit, "dot")); annotations.push(label(limit, " limit " + significant(limit), "left")); }
-  if (reached > 0) { shapes.push(line(reached, "solid")); annotations.push(label(reached, "<b>reached " + significant(reached) + "</b> ", "right")); }
-  return {data: [{type: "bar", orientation: "h", y: bars.map(bar => plain(bar.name)), x: bars.map(bar => bar.fps), marker: {color: bars.map(bar => bar.colour)},
+  if (limit > 0) { shapes.push(line(limit, "dot")); annotations.push(label(limit, "limit " + significant(limit), reached > 0 ? reached : Infinity)); }
+  if (reached > 0) { shapes.push(line(reached, "solid")); annotations.push(label(reached, "<b>reached " + significant(reached) + "</b>", limit > 0 ? limit + 1e-9 : 0)); }
+  return {data: [{type: "bar", orientation: "h", y: bars.map((bar, i) => i), x: bars.map(bar => bar.fps), marker: {color: bars.map(bar => bar.colour)},
       text: bars.map(bar => significant(bar.fps)), textposition: "outside", textfont: {size: 11.5, color: cssColour("soft")}, cliponaxis: false,
-      customdata: bars.map(bar => bar.cpu ?? null),
-      hovertemplate: "<b>%{y}</b> alone: %{x:.1f} FPS, %{customdata:.2f} ms of CPU a frame<extra></extra>"}],
+      customdata: bars.map(bar => [isNumber(bar.cpu) ? significant(bar.cpu) : "?", plain(bar.name)]),
+      hovertemplate: "<b>%{customdata[1]}</b>: %{x:.1f} FPS, %{customdata[0]} ms of CPU a frame<extra></extra>"}],
     layout: layoutOf(96 + 27 * bars.length, {bargap: 0.34, shapes, annotations, margin: {l: 40, r: 22, t: 26, b: 42},
-      xaxis: axis("frames per second", {type: "log", range, dtick: 1, minor: {dtick: "D1", showgrid: false}}),
-      yaxis: {autorange: "reversed", automargin: true, ticksuffix: " ", tickfont: {color: cssColour("ink"), size: 12.5}}})};
+      xaxis: axis("frames per second, logarithmic", {type: "log", range, dtick: 1, minor: {dtick: "D1", showgrid: false}}),
+      yaxis: {autorange: "reversed", automargin: true, ticksuffix: " ", tickvals: bars.map((bar, i) => i), ticktext: bars.map(bar => plain(shorten(bar.name, 22))), tickfont: {color: cssColour("ink"), size: 12.5}}})};
 }
 
 const kTopLayers = 20;
@@ -157,12 +176,23 @@ function topLayers(run) {
               tickfont: {size: 11, family: "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"}}})};
 }
 
+// One strip a queue, filled as far as the queue is: where waiting piles up is seen at once.
 function queues(run) {
-  const start = run.timeline.run[0] / 1e9;
-  const data = run.counters.map(counter => {
-    const stage = counter.name.replace(/^queue:/, "");
-    return {type: "scatter", mode: "lines", name: plain(stage), x: counter.seconds.map(s => s - start), y: counter.values,
-            line: {color: colourOf(stage), width: 1.4, shape: "hv"}, hovertemplate: "%{x:.3f} s: <b>%{y}</b><extra>" + plain(counter.name) + "</extra>"};
+  const start = run.timeline.run[0] / 1e9, end = (run.timeline.run[1] - run.timeline.run[0]) / 1e9;
+  const stageOf = counter => counter.name.replace(/^queue:/, "");
+  const rank = counter => { const at = stageNames.indexOf(stageOf(counter)); return at < 0 ? stageNames.length : at; };
+  const chosen = [...run.counters].sort((a, b) => rank(a) - rank(b));
+  const strip = 1 / chosen.length, layout = {};
+  const most = Math.max(1, Number(run.facts["pipeline.queue_capacity"]) || 0, ...chosen.flatMap(counter => counter.values.filter(isNumber)));
+  const data = chosen.map((counter, i) => {
+    const stage = stageOf(counter), colour = colourOf(stage);
+    const top = 1 - i * strip;
+    layout["yaxis" + (i ? i + 1 : "")] = axis("", {domain: [Math.max(0, top - 0.84 * strip), top], range: [0, most * 1.04], tickvals: [most / 2], ticks: "", showgrid: false, fixedrange: true,
+      ticktext: [plain(shorten(stage, 18)) + " "], tickfont: {color: cssColour("ink"), size: 12.5}});
+    return {type: "scatter", mode: "lines", name: plain(stage), x: [...counter.seconds.map(s => s - start), end], y: [...counter.values, counter.values[counter.values.length - 1]],
+            yaxis: "y" + (i ? i + 1 : ""), fill: "tozeroy", fillcolor: colour + "66", line: {color: colour, width: 1.2, shape: "hv"},
+            hovertemplate: "%{x:.3f} s: <b>%{y}</b> of " + most + " before " + plain(stage) + "<extra></extra>"};
   });
-  return {data, layout: layoutOf(260, {showlegend: true, margin: {l: 40, r: 12, t: 8, b: 42}, xaxis: axis("s since the run began"), yaxis: axis("waiting", {rangemode: "tozero"})})};
+  return {data, layout: layoutOf(56 + 44 * chosen.length, {margin: {l: 40, r: 12, t: 6, b: 42}, ...layout,
+    xaxis: axis("seconds since the run began", {range: [0, end], anchor: chosen.length > 1 ? "y" + chosen.length : "y"})})};
 }

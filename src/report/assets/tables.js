@@ -27,6 +27,8 @@ function bullet(row, most) {
   return box;
 }
 
+const limiterName = row => row.limited_by === "cores" ? "all cores" : row.limited_by;
+
 function comparisonTable() {
   const rows = rowsOf(report.comparison).map((row, index) => ({...row, index}));
   const most = 1.03 * Math.max(...rows.flatMap(row => [row.inference_fps, row.end_to_end_fps, row.limit_fps].filter(isNumber)), 1e-9);
@@ -36,15 +38,16 @@ function comparisonTable() {
     number("end_to_end_fps", "end to end", "finished frames over the run's duration", "FPS", "big"),
     {key: "bar", title: "reached, inference alone, limit", help: "solid: end to end; pale: the inference stage alone; tick: the limit", cell: row => bullet(row, most)},
     {key: "limit_share", title: "of the limit", help: "end to end / limit", kind: "number", cell: row => percent(row.limit_share)},
-    number("limit_fps", "limit", "what the slowest stage or the cores allow at best", "FPS"),
+    {key: "limited_by", title: "limited by", help: "what allows the least: the slowest stage alone, or all cores together", cell: row => row.limited_by ? [limiterName(row), isNumber(row.limit_fps) ? element("span", {class: "aside"}, " " + significant(row.limit_fps), element("span", {class: "unit"}, "FPS")) : null] : "–"},
     number("inference_fps", "inference", "the inference stage by itself", "FPS"),
+    {key: "cores_busy", title: "cores busy", help: "CPU time of the run over its duration and the allowed cores", kind: "number", cell: row => percent(row.cores_busy)},
     number("p50_ms", "p50", "latency of a whole frame, queues included", "ms"),
     number("p90_ms", "p90", "latency of a whole frame, queues included", "ms"),
     number("p99_ms", "p99", "latency of a whole frame, queues included", "ms"),
     number("max_ms", "max", "latency of a whole frame, queues included", "ms"),
     {key: "frames", title: "frames", help: "frames that left the last stage", kind: "number", cell: row => [cellText(row.frames), row.dropped > 0 ? element("span", {class: "unit"}, `${row.dropped} dropped`) : null]},
   ];
-  if (rows.length > 1) columns.push({key: "speedup", title: "speed-up", help: "end to end, over the first run", kind: "number", look: "big", cell: row => times(row.speedup)});
+  if (rows.length > 1) columns.push({key: "speedup", title: "vs " + shorten(rows[0].engine, 14), help: "end to end, over the first run", kind: "number", look: "big", cell: row => times(row.speedup)});
   return tableOf(rows, columns);
 }
 
@@ -56,11 +59,13 @@ function stageTable(run) {
     {key: "share", title: "share", kind: "number", cell: row => percent(row.share)}]);
 }
 
-function fusionTable(rows) {
+// typeOf: the model's type of a layer by name; a kernel has the colour of its first layer.
+function fusionTable(rows, typeOf) {
+  const colour = row => typeColour(typeOf.get((row.layers || "").split("+")[0]) || row.type);
   return tableOf(rows, [
-    {key: "type", title: "type", cell: row => element("span", {class: "type"}, element("i", {style: `background:${typeColour(row.type)}`}), row.type || "–")},
+    {key: "type", title: "type", cell: row => element("span", {class: "type"}, element("i", {style: `background:${colour(row)}`}), row.type || "–")},
     {key: "kernel", title: "kernel as executed", kind: "code", cell: row => [row.kernel || "–", row.implementation ? element("div", {class: "dim"}, row.implementation) : null]},
-    {key: "layers", title: "layers of the model inside", kind: "code", cell: row => row.layers ? row.layers.split("+").join(" + ") : "–"},
+    {key: "layers", title: "layers of the model inside", kind: "code", cell: row => !row.layers ? "–" : row.layers === row.kernel ? element("span", {class: "dim"}, "the same") : row.layers.split("+").join(" + ")},
     {key: "layer_count", title: "layers", kind: "number"},
     {key: "mean_us", title: "mean µs", kind: "number", cell: row => significant(row.mean_us)},
     {key: "p99_us", title: "p99 µs", kind: "number", cell: row => significant(row.p99_us)},

@@ -1,20 +1,27 @@
 // The timeline of lanes: all runs below each other on one scale, time 0 being where each run began.
-const kRuler = 26, kOverview = 34, kRunHead = 30, kLaneGap = 7, kTallest = 640;
+const kRuler = 26, kOverview = 40, kRunHead = 30, kLaneGap = 7, kTallest = 736;
 
-// The lanes of a run in the order of the stages; those that did nothing during the run itself come after a fold.
+// The lanes of a run in the order of the stages; those that did nothing during the run itself come after a fold. The range
+// "run" is no work: the bar at the run's head shows it.
 function laneGroups(run) {
   const {timeline} = run;
   const order = (run.facts["pipeline.stages"] || "").split(",");
   const lanes = timeline.lanes.map((lane, index) => {
     const rows = timeline.rows.map((row, id) => ({row, id})).filter(({row}) => row.lane === index && row.n > 0);
     const marks = timeline.marks.filter(mark => mark.lane === index);
-    const during = rows.some(({row}) => { const i = upperBound(row.end, timeline.run[0]); return i < row.n && row.start[i] < timeline.run[1]; })
+    const during = rows.some(({row}) => {
+      let i = upperBound(row.end, timeline.run[0]);
+      while (i < row.n && row.start[i] < timeline.run[1] && timeline.names[row.name[i]] === "run") ++i;
+      return i < row.n && row.start[i] < timeline.run[1];
+    })
       || marks.some(mark => mark.time <= timeline.run[1]);
     const stage = lane.name.replace(/^stage /, "");
-    return {name: stage, full: lane.name, process: lane.process, pid: lane.pid, rows, marks, during, rank: order.indexOf(stage.split(" ")[0]), index};
+    return {name: stage, full: lane.name, process: lane.process, pid: lane.pid, rows, marks, during, rank: order.indexOf(order.includes(stage) ? stage : stage.replace(/ \d+$/, "")), index};
   }).filter(lane => lane.rows.length || lane.marks.length);
-  lanes.sort((a, b) => a.rank - b.rank || a.index - b.index);
-  return {inside: lanes.filter(lane => lane.during), outside: lanes.filter(lane => !lane.during)};
+  const family = lane => lane.name.replace(/ \d+$/, "");
+  lanes.sort((a, b) => a.rank - b.rank || (family(a) === family(b) ? a.name.localeCompare(b.name, "en", {numeric: true}) : 0) || a.index - b.index);
+  const inside = lanes.filter(lane => lane.during);
+  return inside.length ? {inside, outside: lanes.filter(lane => !lane.during)} : {inside: lanes, outside: []};
 }
 
 class TimelineView {
@@ -145,7 +152,8 @@ class TimelineView {
     this.drawOverview();
     this.drawScrollMark();
     this.drawHover();
-    this.drawMs = performance.now() - began;
+    // For tests: what is seen, and what drawing it costs.
+    this.box.dataset.view = JSON.stringify({from: this.from, to: this.to, boxes: this.boxes, ms: performance.now() - began});
   }
 
   eachTick(visit) {
@@ -186,8 +194,8 @@ class TimelineView {
     context.fillStyle = cssColour("soft");
     const words = [];
     if (isNumber(run.throughput.frames)) words.push(run.throughput.frames.toLocaleString("en") + " frames in " + duration(run.timeline.run[1] - run.timeline.run[0]));
-    if (item.group.outside.length) words.push((item.group.showOutside ? "hide " : "show ") + item.group.outside.length + " lanes from before and after");
-    context.fillText(this.pen.fitted(words.join("   ·   "), this.width - this.left - 12), this.left + 4, y + 12);
+    if (item.group.outside.length) words.push((item.group.showOutside ? "▾ hide" : "▸ show") + (this.width > 720 ? " what was done before and after" : " before, after"));
+    context.fillText(this.pen.fitted(words.join("   ·   "), this.width - this.left - 12), Math.max(this.left, Math.min(start, this.width - 200)) + 1, y + 12);
   }
 
   drawLane(item, y) {
@@ -229,7 +237,13 @@ class TimelineView {
   drawOverview() {
     const context = this.pen.context, [from, to] = this.extent(), width = this.width - this.left;
     const height = kOverview - 12;
-    const lines = this.groups.flatMap(group => (group.showOutside ? [...group.inside, ...group.outside] : group.inside).map(lane => ({run: group.run, row: lane.rows[0]})).filter(line => line.row));
+    // Of each run as many lanes as can be told apart, the busiest.
+    const most = Math.max(1, Math.floor(height / 3 / this.groups.length));
+    const lines = this.groups.flatMap(({run, inside}) => {
+      const all = inside.map(lane => lane.rows[0]).filter(Boolean);
+      const kept = new Set([...all].sort((a, b) => b.row.busy[b.row.n] - a.row.busy[a.row.n]).slice(0, most));
+      return all.filter(row => kept.has(row)).map(row => ({run, row}));
+    });
     const each = height / Math.max(1, lines.length);
     context.fillStyle = cssColour("hover");
     context.fillRect(this.left, 0, width, kOverview - 6);
@@ -374,7 +388,10 @@ class TimelineView {
       const total = at >= 0 && run.frames.frame[at] === frame && run.frames.total_ms ? run.frames.total_ms[at] : NaN;
       facts.push(["frame", frame.toLocaleString("en") + (Number.isFinite(total) ? ", done in " + significant(total) + " ms" : "")]);
     }
-    for (const [key, value] of timeline.argumentsOf(rowId, index)) facts.push([key, typeof value === "number" ? value.toLocaleString("en") : value]);
+    for (const [key, value] of timeline.argumentsOf(rowId, index)) {
+      if (key.endsWith("_ns") && typeof value === "number") facts.push([key.slice(0, -3), duration(value)]);
+      else facts.push([key, typeof value === "number" ? value.toLocaleString("en") : value]);
+    }
     this.tip.replaceChildren(element("b", {}, timeline.names[row.name[index]]), element("dl", {}, facts.map(([key, value]) => [element("dt", {}, key), element("dd", {}, String(value))])));
     this.tip.hidden = false;
     const size = this.tip.getBoundingClientRect();
@@ -556,9 +573,9 @@ function timelineSection() {
   const names = new Set(runs.flatMap(run => run.timeline.names));
   const known = stageNames.filter(stage => names.has(stage)).concat(names.has("back-pressure") ? ["back-pressure"] : []);
   const notes = runs.flatMap(run => run.timeline.notes.map(note => runs.length > 1 ? `${run.label}: ${note}` : note));
-  part("timeline", "Timeline", "Every lane is a thread, every box a range; boxes too narrow to see are drawn together, darker where they are denser." + (runs.length > 1 ? " All runs stand on one scale and begin at 0." : ""),
+  part("timeline", "Timeline", "Every lane is a thread, every box a range; boxes too narrow to see are drawn together, darker where they are denser." + (names.has("back-pressure") ? " Back-pressure is a stage that waits for room in the next queue." : "") + (runs.length > 1 ? " All runs stand on one scale and begin at 0." : ""),
     element("div", {class: "controls"}, search, button("Fit", "Show all (f)", () => view.fit()), button("+", "Zoom in (w)", () => view.zoom(0.6)), button("−", "Zoom out (s)", () => view.zoom(1 / 0.6)),
-      element("span", {class: "spring"}), element("div", {class: "keys"}, known.map(name => element("span", {}, element("i", {style: `background:${colourOf(name)}`}), name)))),
+      element("span", {class: "spring"}), element("div", {class: "keys"}, known.map(name => element("span", {}, element("i", {style: `background:${colourOf(name)};opacity:${strengthOf(name)}`}), name)))),
     box,
     element("p", {class: "hint", style: "margin-top:10px"}, "Wheel or ", element("kbd", {}, "w"), " ", element("kbd", {}, "s"), " zoom, drag or ", element("kbd", {}, "a"), " ", element("kbd", {}, "d"),
       " move, ", element("kbd", {}, "shift"), " drag zooms into a stretch, double click into a box, ", element("kbd", {}, "f"), " shows all. Hover a box to follow its frame through the lanes."),

@@ -63,7 +63,7 @@ function drawRow(pen, row, names, view, y, height, look) {
   walkRow(row, from + offset, to + offset, nsPerPixel, i => {
     const begin = Math.max(x(row.start[i]), left - 2), end = Math.min(x(row.end[i]), right + 2);
     const name = names[row.name[i]], colour = colourOf(name), width = Math.max(1, end - begin - (look.thin ? 0 : 0.6));
-    context.globalAlpha = sought && !sought(name) ? 0.14 : 1;
+    context.globalAlpha = sought && !sought(name) ? 0.14 : strengthOf(name);
     context.fillStyle = colour;
     if (width > 8 && !look.thin) {
       context.beginPath();
@@ -74,7 +74,9 @@ function drawRow(pen, row, names, view, y, height, look) {
     }
     ++shapes;
     if (look.thin || width < 26) return;
-    context.fillStyle = inkOn(colour);
+    const faint = strengthOf(name) < 1;
+    context.fillStyle = faint ? cssColour("soft") : inkOn(colour);
+    if (faint && context.globalAlpha > 0.2) context.globalAlpha = 1;
     const room = width - 12;
     const text = pen.fitted(name, room);
     if (!text) return;
@@ -86,7 +88,7 @@ function drawRow(pen, row, names, view, y, height, look) {
     }
   }, (start, first, last, share) => {
     const name = names[row.name[speaker(row, first, last)]];
-    context.globalAlpha = sought && !sought(name) ? 0.1 : 0.3 + 0.7 * share;
+    context.globalAlpha = sought && !sought(name) ? 0.1 : (0.45 + 0.55 * share) * strengthOf(name);
     context.fillStyle = colourOf(name);
     context.fillRect(Math.max(left, x(start)), y, 1, height);
     ++shapes;
@@ -101,6 +103,7 @@ function tickStep(nsPerPixel) {
   return power * ([1, 2, 5, 10].find(step => step * power >= rough) || 10);
 }
 function tickText(ns, step) {
+  if (ns === 0) return "0 s";
   const [unit, name] = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"] : step >= 100 ? [1e3, "µs"] : [1, "ns"];
   const decimals = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
   return (ns / unit).toLocaleString("en", {minimumFractionDigits: decimals, maximumFractionDigits: decimals}) + " " + name;
