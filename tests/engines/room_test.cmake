@@ -1,6 +1,6 @@
 # What engines compute is checked against the models room's reference; pictures are read with OpenCV where it is found.
 target_sources(strobe_engines_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/engine_case.cc
-  ${CMAKE_CURRENT_LIST_DIR}/operation_cases.cc
+  ${CMAKE_CURRENT_LIST_DIR}/onnx_file.cc ${CMAKE_CURRENT_LIST_DIR}/operation_cases.cc
   ${CMAKE_CURRENT_LIST_DIR}/../models/reference_executor.cc)
 target_compile_definitions(strobe_engines_test PRIVATE STROBE_TEST_PYTHON="${STROBE_PYTHON}"
   STROBE_TEST_PLUGINS="${CMAKE_BINARY_DIR}/lib/test_plugins")
