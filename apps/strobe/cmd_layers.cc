@@ -14,7 +14,7 @@ class LayersCommand : public Command {
   const char* name() const override { return "layers"; }
   const char* summary() const override { return "Time and cost of the network's layers"; }
   const char* group() const override { return "Ask"; }
-  const char* example() const override { return "strobe layers out/openvino.sqlite --fusion --format csv"; }
+  const char* example() const override { return "strobe layers out/openvino/trace.sqlite --fusion --format csv"; }
 
   void declare(CLI::App& app) override {
     app.add_option("trace", trace_, "Trace file, or a folder with one")->required();

@@ -219,11 +219,6 @@ void add_network(const engines::ModelSource& model, const pipeline::LayerProfile
   }
 }
 
-std::vector<std::string> labels_of(const engines::ModelSource& model) {
-  const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&model);
-  return graph ? (*graph)->labels : std::vector<std::string>{};
-}
-
 }  // namespace
 
 Result<void> check_run_flags(const RunFlags& flags) {
@@ -275,6 +270,12 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
     record_run_facts(flags, spec, *engine);
   }
   pipeline::VideoRunOptions options = video_options(flags, words, folder);
+  if (std::holds_alternative<fs::path>(model)) {
+    if (words.width > 0) options.load.input_shape = {3, words.height, words.width};
+    if (!flags.labels.empty()) {
+      STROBE_ASSIGN(options.labels, models::read_labels(flags.labels));
+    }
+  }
   options.stop = &stop;
   options.source.stop = &stop;
   Progress progress(spec, !flags.quiet);
@@ -296,7 +297,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   const auto keep = [&](Result<void> written) {
     if (!written && outcome.ended) outcome.ended = std::move(written).error();
   };
-  keep(write_detections(result.detections, labels_of(model), folder / "detections.json"));
+  keep(write_detections(result.detections, result.labels, folder / "detections.json"));
   if (!flags.dump_outputs.empty()) keep(write_outputs(result.outputs, fs::path(flags.dump_outputs)));
   outcome.summary = {{"engine", spec}, {"frames", result.run.finished}, {"dropped", result.run.dropped}};
   if (flags.no_record) {

@@ -7,6 +7,9 @@
 
 #include "media/draw.h"
 #include "media/preprocess.h"
+#include "models/exported_yolo.h"
+#include "models/yolo.h"
+#include "models/zoo.h"
 #include "pipeline/stage_alone.h"
 #include "strobe/record/annotate.h"
 
@@ -40,7 +43,9 @@ class VideoRun {
   }
 
   Result<void> open() {
-    STROBE_ASSIGN(source_, media::open_source(options_.input, options_.source));
+    media::SourceOptions source = options_.source;
+    source.pictures_in_flight = pictures_in_flight();
+    STROBE_ASSIGN(source_, media::open_source(options_.input, source));
     result_.source = source_->info();
     STROBE_ASSIGN(network_, engine_.load(model_, options_.load));
     STROBE_TRY(check_network());
@@ -95,6 +100,13 @@ class VideoRun {
  private:
   bool stop_requested() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
 
+  // The queues before and behind the preprocessing fill up while the network is the slowest stage; behind it, a batch a
+  // session waits at most, and one lies in each stage.
+  int pictures_in_flight() const {
+    const int64_t batches = 2 * static_cast<int64_t>(options_.queue_capacity) + 2 * options_.load.sessions + 6;
+    return static_cast<int>(std::min<int64_t>(batches * options_.load.batch, 4096));
+  }
+
   bool more_samples() const {
     const size_t pixels = static_cast<size_t>(result_.source.width) * static_cast<size_t>(result_.source.height);
     return samples_.size() < kMostSamples && (samples_.size() + 1) * pixels <= std::max(kSamplePixels, pixels);
@@ -126,21 +138,37 @@ class VideoRun {
     const auto& inputs = network_->inputs();
     if (inputs.size() != 1 || inputs[0].shape.size() != 4 || inputs[0].shape[1] != 3)
       return unsupported("the network's input is not one picture (batch x 3 x height x width)");
-    const models::InputRule rule = graph_ ? graph_->input_rule : models::InputRule{};
+    models::InputRule rule;
+    if (auto made = graph_ ? decoder_of_graph(rule) : decoder_of_file(rule); !made)
+      result_.notes.push_back("no boxes are decoded: " + made.error().to_string());
     format_ = input_format(rule, static_cast<int>(inputs[0].shape[3]), static_cast<int>(inputs[0].shape[2]));
-    auto decoder =
-        graph_ ? models::YoloDecoder::create(*graph_, options_.detect)
-               : Result<models::YoloDecoder>(unsupported("a model file does not say how its outputs are boxes"));
-    if (decoder) {
-      decoder_ = std::make_unique<models::YoloDecoder>(std::move(*decoder));
-    } else {
-      result_.notes.push_back("no boxes are decoded: " + decoder.error().to_string());
-    }
     if (graph_ && !graph_->trained)
       result_.notes.push_back(fmt::format(
           "{} runs on seeded weights, not trained ones: its boxes are meaningless, so none are drawn or written "
           "(give --weights)",
           graph_->name));
+    return {};
+  }
+
+  Result<void> decoder_of_graph(models::InputRule& rule) {
+    rule = graph_->input_rule;
+    result_.labels = graph_->labels;
+    STROBE_ASSIGN(auto decoder, models::YoloDecoder::create(*graph_, options_.detect));
+    decoder_ = std::make_unique<models::YoloDecoder>(std::move(decoder));
+    return {};
+  }
+
+  // A file says nothing about its boxes; the shapes of its outputs do.
+  Result<void> decoder_of_file(models::InputRule& rule) {
+    result_.labels = options_.labels;
+    std::vector<std::vector<int64_t>> shapes;
+    for (const auto& output : network_->outputs()) shapes.push_back(output.shape);
+    const auto& input = network_->inputs()[0].shape;
+    STROBE_ASSIGN(auto decoder, models::ExportedYoloDecoder::create(shapes, input[2], input[3], options_.detect));
+    rule.fit = models::InputRule::Fit::kLetterbox;
+    if (result_.labels.empty() && decoder->classes() == 80) result_.labels = models::coco_names();
+    result_.notes.push_back(decoder->description());
+    decoder_ = std::move(decoder);
     return {};
   }
 
@@ -239,8 +267,7 @@ class VideoRun {
   }
 
   std::string label(int class_id) const {
-    if (graph_ && static_cast<size_t>(class_id) < graph_->labels.size())
-      return graph_->labels[static_cast<size_t>(class_id)];
+    if (static_cast<size_t>(class_id) < result_.labels.size()) return result_.labels[static_cast<size_t>(class_id)];
     return fmt::format("class {}", class_id);
   }
 
@@ -344,7 +371,7 @@ class VideoRun {
   const models::Graph* graph_ = nullptr;
   std::unique_ptr<media::Source> source_;
   std::unique_ptr<engines::Network> network_;
-  std::unique_ptr<models::YoloDecoder> decoder_;
+  std::unique_ptr<models::BoxDecoder> decoder_;
   std::unique_ptr<media::VideoWriter> writer_;
   media::InputFormat format_;
   std::mutex sessions_mutex_;

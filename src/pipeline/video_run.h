@@ -11,7 +11,7 @@
 
 #include "media/sink.h"
 #include "media/source.h"
-#include "models/yolo.h"
+#include "models/box_decoder.h"
 #include "pipeline/runner.h"
 #include "strobe/base/result.h"
 #include "strobe/engines/engine.h"
@@ -27,6 +27,7 @@ struct VideoRunOptions {
   bool no_video = false;          // leaves out draw and write
   media::WriterOptions writer;
   models::DetectOptions detect;
+  std::vector<std::string> labels;  // class names of a model file; a graph has its own
   engines::LoadOptions load;
   size_t queue_capacity = 4;
   int64_t max_frames = 0;          // 0: all
@@ -57,6 +58,7 @@ struct VideoRunResult {
   int64_t damaged = 0;                      // packets or frames that could not be decoded
   int64_t reconnected = 0;                  // times a live source was opened again
   std::vector<FrameDetections> detections;  // in frame order
+  std::vector<std::string> labels;          // class names, by class_id
   LayerProfile layers;
   std::vector<std::string> notes;  // what the user must know to read the figures
   // [output][frame]: the first kept_outputs frames, one item each.
@@ -65,7 +67,7 @@ struct VideoRunResult {
 
 // Runs the job; everything that happens is recorded by whoever called record::start. Errors before the first frame
 // (input, network, output) come as the Result's error; what fails later comes in result.run.ended, with what was done.
-// graph may be null when source names a file that only the engine reads; then no boxes are decoded.
+// Of a file that only the engine reads, boxes are decoded where the shape of its output is known (exported_yolo.h).
 Result<VideoRunResult> run_video(engines::Engine& engine, const engines::ModelSource& model,
                                  const VideoRunOptions& options);
 

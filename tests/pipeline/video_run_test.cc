@@ -257,7 +257,7 @@ TEST_F(VideoRun, TheRecordingTellsTheWholeRun) {
   EXPECT_THAT(done->notes, IsEmpty());
 }
 
-TEST_F(VideoRun, AModelFileRunsWithoutBoxesAndANoteSaysWhy) {
+TEST_F(VideoRun, AModelFileOfUnknownOutputsRunsWithoutBoxesAndANoteSaysWhy) {
   SquareFinder engine(state_);
   auto done = run_video(engine, engines::ModelSource(fs::path("any.square")), options_);
   ASSERT_TRUE(done) << done.error().to_string();
