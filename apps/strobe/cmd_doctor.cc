@@ -25,6 +25,10 @@ const char* to_string(Health health) {
 
 namespace {
 
+bool lacks(const Check& check) {
+  return check.needed && check.health != Health::kWorks;
+}
+
 Table table_of(const std::vector<Check>& checks) {
   Table table("Capabilities", {{"check", "what was tried", 0},
                                {"state", "works, advice, missing or broken", 0},
@@ -37,7 +41,7 @@ Table table_of(const std::vector<Check>& checks) {
   return table;
 }
 
-// One line a check, its remedy below.
+// One line a check, its remedy below; last whether Strobe can be used.
 std::string text_of(const std::vector<Check>& checks) {
   size_t width = 0;
   for (const Check& check : checks) width = std::max(width, report::display_width(check.name));
@@ -49,7 +53,10 @@ std::string text_of(const std::vector<Check>& checks) {
     out += line + report::printable(check.detail) + "\n";
     if (!check.remedy.empty()) out += std::string(9 + width + 2, ' ') + "-> " + report::printable(check.remedy) + "\n";
   }
-  return out;
+  std::string lacking;
+  for (const Check& check : checks)
+    if (lacks(check)) lacking += (lacking.empty() ? "" : ", ") + check.name;
+  return out + (lacking.empty() ? "\nStrobe can be used here.\n" : "\nStrobe cannot be used here: " + lacking + "\n");
 }
 
 class DoctorCommand : public Command {
@@ -73,9 +80,7 @@ class DoctorCommand : public Command {
     const std::string text =
         format == report::Format::kText ? text_of(checks) : report::format_table(table_of(checks), format);
     std::fwrite(text.data(), 1, text.size(), stdout);
-    const bool broken = std::any_of(checks.begin(), checks.end(),
-                                    [](const Check& check) { return check.needed && check.health != Health::kWorks; });
-    return broken ? 1 : 0;
+    return std::any_of(checks.begin(), checks.end(), lacks) ? 1 : 0;
   }
 
  private:

@@ -66,7 +66,9 @@ ordered_json asked_in_child(const std::function<Result<ordered_json>()>& ask) {
       },
       kLoadTimeout_s);
   if (!answer) return {{"error", answer.error().to_string()}};
-  return ordered_json::parse(*answer, nullptr, false);
+  auto parsed = ordered_json::parse(*answer, nullptr, false);
+  if (!parsed.is_object()) return {{"error", "an answer that cannot be read"}};
+  return parsed;
 }
 
 ordered_json media_json() {
@@ -130,6 +132,31 @@ void add_rows(const std::string& prefix, const ordered_json& value, Table& table
   table.add_row({prefix, as_text(value)});
 }
 
+// For people: facts of the machine by the names that traces have, then the engines side by side.
+std::string text_of(ordered_json info) {
+  Table engines("Engines", {{"engine", "", 0},
+                            {"version", "", 0},
+                            {"precisions", "", 0},
+                            {"variants", "", 0},
+                            {"model_files", "", 0},
+                            {"state", "", 0}});
+  const auto word = [](const ordered_json& engine, const char* key) {
+    return engine.contains(key) && !engine[key].empty() ? Cell(as_text(engine[key])) : Cell();
+  };
+  for (const ordered_json& engine : info["engines"]) {
+    std::string state = "ready";
+    if (!engine["built"]) state = "not built: " + as_text(engine["how_to_get"]);
+    if (engine.contains("error")) state = "broken: " + as_text(engine["error"]);
+    engines.add_row({as_text(engine["name"]), word(engine, "version"), word(engine, "precisions"),
+                     word(engine, "variants"), word(engine, "file_formats"), state});
+  }
+  info.erase("engines");
+  Table machine("Machine and versions", {{"fact", "", 0}, {"value", "", 0}});
+  add_rows("", info, machine);
+  return report::format_table(machine, report::Format::kText) + "\n" +
+         report::format_table(engines, report::Format::kText);
+}
+
 class InfoCommand : public Command {
  public:
   const char* name() const override { return "info"; }
@@ -147,6 +174,8 @@ class InfoCommand : public Command {
     std::string text;
     if (format == report::Format::kJson) {
       text = info.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    } else if (format == report::Format::kText) {
+      text = text_of(info);
     } else {
       Table table("", {{"fact", "", 0}, {"value", "", 0}});
       add_rows("", info, table);

@@ -28,7 +28,7 @@ std::vector<Check> check_engines();
 std::vector<Check> check_media();
 // The recorder writes and is read back; where its files lie.
 std::vector<Check> check_recorder();
-// Governor, clock, virtual machine, cores, rights for performance counters.
+// Cores, governor, clock, virtual machine, what else runs.
 std::vector<Check> check_machine();
 // plotly.min.js, and a browser for looking at reports.
 std::vector<Check> check_report();

@@ -1,6 +1,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -8,6 +9,7 @@
 #include "base/file.h"
 #include "collect/machine.h"
 #include "doctor_checks.h"
+#include "doctor_folder.h"
 #include "in_child.h"
 #include "report/plotly_file.h"
 #include "strobe/record/annotate.h"
@@ -29,7 +31,8 @@ std::string fact(const Facts& facts, const char* key) {
 Check check_governor(const Facts& facts) {
   const std::string governor = fact(facts, "cpu.governor");
   if (governor.empty())
-    return {"CPU governor", Health::kMissing, false, "this machine does not say (usual in virtual machines)", ""};
+    return {"CPU governor", Health::kMissing, false,
+            "this machine does not show it, as virtual machines usually do not", ""};
   if (governor == "performance") return {"CPU governor", Health::kWorks, false, governor, ""};
   return {"CPU governor", Health::kAdvice, false, governor + ": clocks change under load, so times vary more",
           "sudo cpupower frequency-set -g performance"};
@@ -38,28 +41,40 @@ Check check_governor(const Facts& facts) {
 Check check_clock(const Facts& facts) {
   const std::string invariant = fact(facts, "cpu.tsc_invariant");
   if (invariant.empty()) return {"clock", Health::kWorks, false, "the system's monotonic clock", ""};
-  if (invariant == "true") return {"clock", Health::kWorks, false, "the CPU's counter runs at a constant rate", ""};
+  if (invariant == "true")
+    return {"clock", Health::kWorks, false, "the CPU's counter, which runs at a constant rate", ""};
   return {"clock", Health::kAdvice, false,
-          "the CPU's counter changes its rate: the system's clock is read instead, which costs more a range", ""};
+          "the CPU's counter changes its rate: the system's clock is read instead, which makes each range dearer", ""};
 }
 
 Check check_cores(const Facts& facts) {
   const std::string allowed = fact(facts, "cpu.cores_allowed"), online = fact(facts, "cpu.cores_online");
-  if (allowed == online || online.empty()) return {"cores", Health::kWorks, false, allowed + " allowed", ""};
+  if (allowed == online || online.empty())
+    return {"cores", Health::kWorks, false, "all " + allowed + " may be used", ""};
   const std::string quota = fact(facts, "cpu.cores_quota");
   return {"cores", Health::kAdvice, false,
-          allowed + " of " + online + " allowed" + (quota.empty() ? " (affinity)" : " (quota of " + quota + ")"),
-          "start it outside the container's or taskset's limits for all of them"};
+          allowed + " of " + online + " may be used" + (quota.empty() ? " (affinity)" : " (quota of " + quota + ")"),
+          "for all of them, run outside the container's or taskset's limits"};
 }
 
-Check check_counters() {
-  const auto level = read_file("/proc/sys/kernel/perf_event_paranoid");
-  if (!level) return {"CPU counters", Health::kMissing, false, "this kernel has no perf events", ""};
-  const int value = std::atoi(level->c_str());
-  const std::string detail = "perf_event_paranoid is " + std::to_string(value);
-  if (value <= 2 || ::geteuid() == 0) return {"CPU counters", Health::kWorks, false, detail, ""};
-  return {"CPU counters", Health::kAdvice, false, detail + ": this user may not read them",
-          "sudo sysctl kernel.perf_event_paranoid=1"};
+Check check_guest(const Facts& facts) {
+  if (fact(facts, "host.virtualised") != "true")
+    return {"own machine", Health::kWorks, false, "no virtual machine", ""};
+  return {"own machine", Health::kAdvice, false,
+          "a virtual machine: others on its host may slow single runs, so repeat what you compare", ""};
+}
+
+// What else runs now would be measured along with a pipeline.
+Check check_load(const Facts& facts) {
+  double load = 0;
+  const double cores = std::atof(fact(facts, "cpu.cores_online").c_str());
+  if (::getloadavg(&load, 1) != 1 || cores <= 0)
+    return {"quiet machine", Health::kMissing, false, "this machine does not say how busy it is", ""};
+  char text[96];
+  std::snprintf(text, sizeof text, "in the last minute %.1f threads wanted the %g cores at once", load, cores);
+  if (load < 0.25 * cores) return {"quiet machine", Health::kWorks, false, text, ""};
+  return {"quiet machine", Health::kAdvice, false, std::string(text) + ": other programs disturb measurements",
+          "stop them, or wait until they have ended"};
 }
 
 // Records a range, reads it back.
@@ -75,18 +90,15 @@ Result<void> record_and_read(const fs::path& folder) {
 }
 
 Check check_recording() {
+  const auto folder = TemporaryFolder::make();
+  if (!folder) return untried("recorder", true, folder.error());
   const auto answer = in_child(
-      []() -> std::string {
-        std::string pattern = (fs::temp_directory_path() / "strobe-doctor-XXXXXX").string();
-        const char* folder = ::mkdtemp(pattern.data());
-        if (folder == nullptr) return io_error_errno(pattern).to_string();
-        const auto works = record_and_read(folder);
-        std::error_code ignored;
-        fs::remove_all(folder, ignored);
+      [&folder]() -> std::string {
+        const auto works = record_and_read((*folder)->path());
         return works ? "+" : works.error().to_string();
       },
       30);
-  if (answer && *answer == "+") return {"recorder", Health::kWorks, true, "records and reads back", ""};
+  if (answer && *answer == "+") return {"recorder", Health::kWorks, true, "a recording is written and read back", ""};
   return {"recorder", Health::kBroken, true, answer ? *answer : answer.error().to_string(),
           "see that the folder for temporary files (TMPDIR) can be written to and has room"};
 }
@@ -123,20 +135,20 @@ std::vector<Check> check_recorder() {
 
 std::vector<Check> check_machine() {
   const Facts facts = collect::machine_facts();
-  return {check_cores(facts), check_governor(facts), check_clock(facts), check_counters()};
+  return {check_cores(facts), check_governor(facts), check_clock(facts), check_guest(facts), check_load(facts)};
 }
 
 std::vector<Check> check_report() {
   std::vector<Check> checks;
   const auto plotly = report::find_plotly("");
-  checks.push_back(plotly ? Check{"report plots", Health::kWorks, false, plotly->string(), ""}
+  checks.push_back(plotly ? Check{"report plots", Health::kWorks, false, "drawn with " + plotly->string(), ""}
                           : Check{"report plots", Health::kMissing, false, "plotly.min.js was not found",
                                   "pip install plotly, then set STROBE_PLOTLY_JS to its package_data/plotly.min.js"});
   std::string browser;
   for (const char* name : {"chromium", "chromium-browser", "google-chrome", "firefox"})
     if (browser.empty()) browser = on_path(name);
   checks.push_back(browser.empty() ? Check{"browser", Health::kMissing, false,
-                                           "none on this machine; reports are one file and can be opened elsewhere", ""}
+                                           "none here; a report is one file and can be opened elsewhere", ""}
                                    : Check{"browser", Health::kWorks, false, browser, ""});
   return checks;
 }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "doctor_checks.h"
+#include "doctor_folder.h"
 #include "in_child.h"
 #include "media/backend.h"
 
@@ -16,26 +17,6 @@ namespace {
 
 constexpr int kTimeout_s = 60;
 constexpr int kWidth = 160, kHeight = 120;
-
-// A folder that goes with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code ignored;
-    std::string pattern = (fs::temp_directory_path(ignored) / "strobe-doctor-XXXXXX").string();
-    if (const char* made = ::mkdtemp(pattern.data())) path_ = made;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 Result<media::Frame> test_picture(const fs::path& folder) {
   std::string pixels = "P6\n" + std::to_string(kWidth) + " " + std::to_string(kHeight) + "\n255\n";
@@ -82,15 +63,14 @@ Result<bool> draws_text(const fs::path& folder) {
   return pictures[0] != pictures[1];
 }
 
-Check check_plugin() {
+Check check_plugin(const fs::path& folder) {
   Check check{"media", Health::kWorks, true, "", ""};
   const auto answer = in_child(
-      []() -> std::string {
+      [&folder]() -> std::string {
         const auto backend = media::backend();
         if (!backend) return "-" + backend.error().to_string();
-        const TemporaryFolder folder;
-        const auto works = encode_and_decode(folder.path());
-        return works ? "+" + (*backend)->version() + ": decodes and encodes" : "-" + works.error().to_string();
+        const auto works = encode_and_decode(folder);
+        return works ? "+" + (*backend)->version() + " decodes and encodes a video" : "-" + works.error().to_string();
       },
       kTimeout_s);
   check.detail = answer ? answer->substr(1) : answer.error().to_string();
@@ -100,12 +80,11 @@ Check check_plugin() {
   return check;
 }
 
-Check check_font() {
-  Check check{"label font", Health::kWorks, false, "labels are drawn", ""};
+Check check_font(const fs::path& folder) {
+  Check check{"label font", Health::kWorks, false, "labels are drawn beside boxes", ""};
   const auto answer = in_child(
-      []() -> std::string {
-        const TemporaryFolder folder;
-        const auto text = draws_text(folder.path());
+      [&folder]() -> std::string {
+        const auto text = draws_text(folder);
         return !text ? text.error().to_string() : *text ? "+" : "no font was found: boxes are drawn without labels";
       },
       kTimeout_s);
@@ -131,15 +110,17 @@ Check check_cameras() {
   if (!closed.empty())
     return {"cameras", Health::kBroken, false, joined(closed) + ": no permission",
             "add the user to the group video: sudo usermod -aG video $USER, then log in again"};
-  if (readable.empty()) return {"cameras", Health::kMissing, false, "no V4L2 device (/dev/video*)", ""};
+  if (readable.empty())
+    return {"cameras", Health::kMissing, false, "none at /dev/video*; only needed as a live source", ""};
   return {"cameras", Health::kWorks, false, joined(readable), ""};
 }
 
 }  // namespace
 
 std::vector<Check> check_media() {
-  std::vector<Check> checks{check_plugin()};
-  if (checks[0].health == Health::kWorks) checks.push_back(check_font());
+  const auto folder = TemporaryFolder::make();
+  std::vector<Check> checks{folder ? check_plugin((*folder)->path()) : untried("media", true, folder.error())};
+  if (checks[0].health == Health::kWorks) checks.push_back(check_font((*folder)->path()));
   checks.push_back(check_cameras());
   return checks;
 }

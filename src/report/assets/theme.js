@@ -31,7 +31,7 @@ function inkOn(colour) {
   if (!inkCache.has(colour)) {
     const [r, g, b] = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16) / 255)
       .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    inkCache.set(colour, 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.36 ? "#16181d" : "#ffffff");
+    inkCache.set(colour, 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.3 ? "#16181d" : "#ffffff");
   }
   return inkCache.get(colour);
 }

@@ -517,7 +517,10 @@ class TimelineView {
     } else if (this.dragged <= 3 && event.type === "pointerup") {
       const head = this.headAt(event.offsetY);
       if (head && event.offsetX < this.left) head.group.folded = !head.group.folded;
-      else if (head && head.group.outside.length) head.group.showOutside = !head.group.showOutside;
+      else if (head && head.group.outside.length) {
+        head.group.showOutside = !head.group.showOutside;
+        this.fit();
+      }
       if (head) this.resize();
     }
     if (event.type === "pointerup") this.hover(event);
