@@ -19,10 +19,18 @@ namespace {
 
 using Queue = BoundedQueue<BatchPtr>;
 
+constexpr size_t kMostReserved = 64;  // batches made before the run
+
 // Finished batches, to be filled again.
 class BatchPool {
  public:
   explicit BatchPool(const PrepareBatch& prepare) : prepare_(prepare) {}
+  // Makes batches ahead, so that their memory is touched before the clock starts.
+  void reserve(size_t count) {
+    std::vector<BatchPtr> made(count);
+    for (BatchPtr& batch : made) batch = take();
+    for (BatchPtr& batch : made) give_back(std::move(batch));
+  }
   BatchPtr take() {
     {
       const std::lock_guard lock(mutex_);
@@ -87,7 +95,8 @@ class Run {
         pool_(prepare),
         read_name_text_(first_stage),
         read_name_(first_stage),
-        ready_(1 + worker_count(stages)),
+        thread_count_(static_cast<size_t>(1 + worker_count(stages))),
+        ready_(static_cast<std::ptrdiff_t>(thread_count_)),
         go_(1) {
     for (const Stage& stage : stages) {
       queues_.push_back(std::make_unique<Queue>(options.queue_capacity));
@@ -97,6 +106,9 @@ class Run {
   }
 
   RunnerResult execute(const std::function<Result<void>()>& finish) {
+    // One in each worker's hands, one being read, and the queues before and behind the first stage, which fill up while
+    // a later one is the slowest.
+    pool_.reserve(std::min(kMostReserved, thread_count_ + 2 * options_.queue_capacity));
     std::vector<std::thread> threads;
     threads.emplace_back([this] { read_all(); });
     for (size_t i = 0; i < stages_.size(); ++i)
@@ -303,6 +315,7 @@ class Run {
   std::vector<StageNames> names_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<std::atomic<int>>> running_workers_;
+  size_t thread_count_;  // threads
   std::latch ready_, go_;
   int64_t next_sequence_ = 0;  // guarded by the first queue's lock
   std::atomic<bool> cancelled_{false}, stopped_{false};
