@@ -97,7 +97,7 @@ uint64_t nest(Ranges& ranges, size_t lane_count, const std::vector<Query>& queri
   for (size_t i = 0; i < ranges.size(); ++i) {
     answer_before(&ranges.start_ns[i]);
     ranges.parent[i] = kNone;
-    if (ranges.is_async[i]) continue;
+    if (ranges.is_async[i] || is_device(ranges.kind[i])) continue;
     int32_t& top = innermost[static_cast<size_t>(ranges.lane[i])];
     // A range that ends earlier than this one contains nothing that starts later on without this one containing it
     // as well: it leaves the chain, even if it is still open.
@@ -122,7 +122,8 @@ void sort_ranges(Timeline& timeline) {
                                                     : ranges.end_ns[a] > ranges.end_ns[b];
   });
   if (order.empty()) return;
-  reorder(order, ranges.start_ns, ranges.end_ns, ranges.name, ranges.lane, ranges.frame, ranges.is_async, ranges.open);
+  reorder(order, ranges.start_ns, ranges.end_ns, ranges.name, ranges.lane, ranges.frame, ranges.is_async, ranges.open,
+          ranges.kind);
   std::vector<int32_t> new_index(order.size());
   for (size_t i = 0; i < order.size(); ++i) new_index[order[i]] = static_cast<int32_t>(i);
   const auto follow = [&new_index](std::vector<int32_t>& column) {
@@ -132,6 +133,54 @@ void sort_ranges(Timeline& timeline) {
   follow(timeline.arguments.range);
   follow(timeline.flows.from_range);
   follow(timeline.flows.to_range);
+  const auto follow_one = [&new_index](int32_t& index) {
+    if (index != kNone) index = new_index[static_cast<size_t>(index)];
+  };
+  for (DeviceOp& op : timeline.device_ops) {
+    follow_one(op.range);
+    follow_one(op.launch);
+  }
+  for (ApiCall& call : timeline.api_calls) follow_one(call.range);
+}
+
+// A call may launch many operations, and numbers are unique within a process only.
+void find_launches(Timeline& timeline) {
+  const auto by_range = [](const auto& a, const auto& b) { return a.range < b.range; };
+  const auto sort = [&by_range](auto& rows) {
+    if (!std::is_sorted(rows.begin(), rows.end(), by_range)) std::stable_sort(rows.begin(), rows.end(), by_range);
+  };
+  sort(timeline.device_ops);
+  sort(timeline.api_calls);
+  const auto& calls = timeline.api_calls;
+  const auto pid_of = [&timeline](int32_t range) {
+    return timeline.lanes[static_cast<size_t>(timeline.ranges.lane[static_cast<size_t>(range)])].pid;
+  };
+  struct Key {
+    int32_t pid;
+    int64_t correlation;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      return std::hash<uint64_t>{}(static_cast<uint64_t>(key.correlation) * 0x9E3779B97F4A7C15ULL ^
+                                   static_cast<uint32_t>(key.pid));
+    }
+  };
+  std::unordered_map<Key, int32_t, Hash> call_of;
+  const auto lacks_launch = [](const DeviceOp& op) { return op.launch == kNone && op.correlation != 0; };
+  if (std::any_of(timeline.device_ops.begin(), timeline.device_ops.end(), lacks_launch)) {
+    call_of.reserve(calls.size());
+    for (const ApiCall& call : calls)
+      if (call.correlation != 0) call_of.try_emplace({pid_of(call.range), call.correlation}, call.range);
+  }
+  for (DeviceOp& op : timeline.device_ops) {
+    if (lacks_launch(op)) {
+      const auto found = call_of.find({pid_of(op.range), op.correlation});
+      if (found != call_of.end()) op.launch = found->second;
+    }
+    int64_t& frame = timeline.ranges.frame[static_cast<size_t>(op.range)];
+    if (frame == kNoFrame && op.launch != kNone) frame = timeline.ranges.frame[static_cast<size_t>(op.launch)];
+  }
 }
 
 void sort_the_rest(Timeline& timeline) {
@@ -153,6 +202,7 @@ void sort_the_rest(Timeline& timeline) {
 
 void Timeline::finish() {
   ranges.parent.assign(ranges.size(), kNone);
+  ranges.kind.resize(ranges.size(), RangeKind::kAnnotation);
   uint64_t backwards = 0;
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges.end_ns[i] >= ranges.start_ns[i]) continue;
@@ -164,6 +214,7 @@ void Timeline::finish() {
   sort_the_rest(*this);
   if (const uint64_t overlaps = nest(ranges, lanes.size(), unresolved_ends(flows)); overlaps > 0)
     losses.faults["range that overlaps another of its thread without nesting"] += overlaps;
+  find_launches(*this);
 }
 
 }  // namespace strobe::trace

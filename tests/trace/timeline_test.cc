@@ -179,5 +179,49 @@ TEST(Timeline, FinishingTwiceChangesNothing) {
   }
 }
 
+// Two processes number their calls alike; one call launches two kernels; one kernel was launched before the recording.
+TEST(Timeline, DeviceOperationsFindTheCallOfTheirProcessAndItsFrame) {
+  TimelineMaker maker;
+  const int32_t thread_a = maker.lane(1, "", 100), thread_b = maker.lane(1, "", 200);
+  const int32_t stream_a = maker.lane(7, "", 100, Lane::Kind::kStream);
+  const int32_t stream_b = maker.lane(7, "", 200, Lane::Kind::kStream);
+  const auto device = [&](const char* name, int32_t lane, int64_t start, int64_t end, int64_t correlation) {
+    DeviceOp op;
+    op.range = maker.range(name, lane, start, end);
+    op.correlation = correlation;
+    maker.timeline.device_ops.push_back(op);
+    maker.timeline.ranges.kind.resize(maker.timeline.ranges.size(), RangeKind::kAnnotation);
+    maker.timeline.ranges.kind.back() = RangeKind::kKernel;
+  };
+  const auto call = [&](int32_t lane, int64_t start, int64_t end, int64_t correlation) {
+    maker.timeline.api_calls.push_back({maker.range("launch", lane, start, end), correlation});
+    maker.timeline.ranges.kind.resize(maker.timeline.ranges.size(), RangeKind::kAnnotation);
+    maker.timeline.ranges.kind.back() = RangeKind::kApi;
+  };
+  device("late", stream_b, 60, 90, 5);  // written before its call and out of order
+  maker.range("infer", thread_a, 0, 30, 4);
+  call(thread_a, 10, 12, 5);
+  device("first", stream_a, 20, 40, 5);
+  device("second", stream_a, 30, 50, 5);  // streams overlap: no fault, no parent
+  call(thread_b, 40, 41, 5);
+  device("orphan", stream_a, 55, 56, 99);
+  const Timeline timeline = maker.finish();
+
+  ASSERT_EQ(timeline.device_ops.size(), 4U);
+  std::map<std::string, std::pair<int64_t, int64_t>> seen;  // start of the launch, frame
+  for (const DeviceOp& op : timeline.device_ops) {
+    const auto range = static_cast<size_t>(op.range);
+    EXPECT_EQ(timeline.ranges.parent[range], kNone);
+    EXPECT_TRUE(is_device(timeline.ranges.kind[range]));
+    seen[std::string(timeline.strings[timeline.ranges.name[range]])] = {
+        op.launch == kNone ? -1 : timeline.ranges.start_ns[static_cast<size_t>(op.launch)],
+        timeline.ranges.frame[range]};
+  }
+  const std::map<std::string, std::pair<int64_t, int64_t>> expected = {
+      {"first", {10, 4}}, {"second", {10, 4}}, {"late", {40, kNoFrame}}, {"orphan", {-1, kNoFrame}}};
+  EXPECT_EQ(seen, expected);
+  EXPECT_TRUE(timeline.losses.faults.empty());
+}
+
 }  // namespace
 }  // namespace strobe::trace

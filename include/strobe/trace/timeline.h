@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/table.h"
+
 namespace strobe::trace {
 
 using StringId = uint32_t;
@@ -53,10 +55,29 @@ struct Lane {
   int32_t pid = 0;
   int32_t tid = 0;  // of a thread; stream id of a stream
   StringId name = 0;
+  int32_t device = kNone;   // of a stream or copy engine: the device's number as the process saw it
+  int32_t context = kNone;  // of a stream: unique within its process and device where the trace tells it
 };
 
+// What a range is. Those from kKernel on are work of a device and lie on streams.
+enum class RangeKind : uint8_t {
+  kAnnotation,  // what a program says of itself: our own annotations, NVTX, ITT
+  kOperator,    // a framework's operation, e.g. "aten::conv2d"
+  kApi,         // a call of the device's runtime or driver
+  kOs,          // a call of the operating system's library
+  kOverhead,    // time that the recording tool itself took
+  kKernel,
+  kCopy,
+  kSet,    // memset
+  kSync,   // a stream waits for an event, or a wait for a stream or context
+  kGraph,  // a whole graph launch, recorded without its kernels
+};
+inline constexpr bool is_device(RangeKind kind) {
+  return kind >= RangeKind::kKernel;
+}
+
 // Named, nested intervals. All columns have the same length; rows are sorted by start time, then longest first, so that
-// a parent stands before its children. Times: nanoseconds since Timeline::start.
+// a parent stands before its children. Times: nanoseconds since the trace's first event.
 struct Ranges {
   std::vector<int64_t> start_ns;
   std::vector<int64_t> end_ns;  // of a range that was still open at the end: the end of the trace, see `open`
@@ -66,6 +87,7 @@ struct Ranges {
   std::vector<int32_t> parent;    // index into ranges; kNone: outermost, or asynchronous
   std::vector<uint8_t> is_async;  // may end on another lane and does not nest
   std::vector<uint8_t> open;      // had no end in the recording
+  std::vector<RangeKind> kind;    // may be left empty by whoever knows only annotations; finish() fills it
   size_t size() const { return start_ns.size(); }
 };
 
@@ -100,6 +122,33 @@ struct Counters {
   size_t size() const { return time_ns.size(); }
 };
 
+// What a device did, beyond its range. Enumerations are those of Nsight Systems exports (docs/trace-format.md).
+struct DeviceOp {
+  int32_t range = kNone;    // of a device kind
+  int32_t launch = kNone;   // the range of the API call that asked for it
+  int64_t correlation = 0;  // as the trace numbers it within a process; 0: none
+  int64_t bytes = -1;       // of a copy or set; -1: not known
+  uint8_t copy_kind = 0;    // 1 host to device, 2 device to host, 8 device to device, 10 peer to peer, ...
+  uint8_t source_kind = 7;  // memory: 0 pageable, 1 pinned, 2 device, 3 array, 4 managed, 5, 6 static, 7 unknown
+  uint8_t target_kind = 7;
+  uint8_t sync_type = 0;         // 1 event, 2 stream waits for event, 3 stream, 4 context; 0: no synchronisation
+  int32_t sync_stream = kNone;   // of type 2: the stream on which the event was recorded
+  int64_t sync_correlation = 0;  // of type 1 and 2: of the API call that recorded the event; 0: unknown
+  uint32_t grid[3] = {0, 0, 0};  // of a kernel; 0: not known
+  uint32_t block[3] = {0, 0, 0};
+  int32_t registers = -1;                           // a thread; -1: not known
+  int32_t static_shared = -1, dynamic_shared = -1;  // bytes a block; -1: not known
+};
+
+// A call of the device's runtime or driver, beyond its range.
+struct ApiCall {
+  int32_t range = kNone;
+  int64_t correlation = 0;  // 0: none
+};
+
+// A table that a log already held, kept as it was: nvprof's summaries and its dependency analysis.
+using ImportedTables = std::vector<Table>;
+
 // One layer of the network that ran, with its static cost for one item.
 struct NetworkLayer {
   StringId name = 0, type = 0, shape = 0;
@@ -132,6 +181,9 @@ struct Timeline {
   Counters counters;
   std::vector<NetworkLayer> layers;
   std::vector<NetworkKernel> kernels;
+  std::vector<DeviceOp> device_ops;  // by range, ascending
+  std::vector<ApiCall> api_calls;    // by range, ascending
+  ImportedTables tables;
   std::map<std::string, std::string> facts;  // machine, versions, options: "engine", "cpu.model", ...
   Losses losses;
   int64_t utc_start_ns = 0;  // wall clock of time 0, nanoseconds since the epoch
@@ -141,9 +193,10 @@ struct Timeline {
   //   - ranges, marks, counters and flows come into time order, arguments into the order of their ranges;
   //   - parents: the innermost range of the same lane that contains the range (both ends included). Ranges of a lane
   //     that overlap without nesting are counted as a fault; neither becomes the other's parent;
-  //   - frames are inherited from parents;
-  //   - what points at ranges (arguments, flows) follows them. The end of a flow that has a lane but no range gets the
-  //     innermost range that was open there and then.
+  //   - frames are inherited from parents, and by device operations from the call that launched them;
+  //   - what points at ranges (arguments, flows, device operations, API calls) follows them;
+  //   - device operations without a launch get the API call of the same process with their correlation;
+  //   - the end of a flow that has a lane but no range gets the innermost range that was open there and then.
   void finish();
 };
 
