@@ -79,7 +79,7 @@ function drawRow(pen, row, names, view, y, height, look) {
     if (faint && context.globalAlpha > 0.2) context.globalAlpha = 1;
     const room = width - 12;
     const text = pen.fitted(name, room);
-    if (!text) return;
+    if (!text || (text !== name && text.length < 6)) return;
     context.fillText(text, begin + 6, y + height / 2 + 0.5);
     const time = duration(row.end[i] - row.start[i]), used = pen.width(text) + 10;
     if (text === name && used + pen.width(time) <= room) {
