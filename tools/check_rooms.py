@@ -19,6 +19,7 @@ ALLOWED = {
     "engines": {"base", "models"},
     "pipeline": {"base", "record", "collect", "media", "models", "engines"},
     "trace": {"base", "record"},
+    "importers": {"base", "trace"},
     "analyze": {"base", "trace"},
     "report": {"base", "trace", "analyze"},
 }
