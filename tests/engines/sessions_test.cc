@@ -209,7 +209,7 @@ TEST_P(Sessions, Bfloat16IsNearFloat32) {
   ASSERT_TRUE(expected && outputs);
   const double found = test::difference(*outputs, *expected);
   RecordProperty("difference", std::to_string(found));
-  EXPECT_LE(found, 0.1) << "8 bits of mantissa, 21 convolutions deep";
+  EXPECT_LE(found, 0.05) << "8 bits of mantissa, 21 convolutions deep";
   EXPECT_GE(found, 1e-4) << "nothing was computed in bf16";
 }
 STROBE_FOR_EACH_ENGINE(Sessions);

@@ -42,7 +42,9 @@ class OpenvinoEngine : public Engine {
     STROBE_TRY(check_request(*this, source, options));
     if (const auto* path = std::get_if<std::filesystem::path>(&source)) {
       STROBE_ASSIGN(const auto model, read_file(core_, *path, options));
-      return compile(core_, model, nullptr, options);
+      auto network = compile(core_, model, nullptr, options);
+      if (!network) return std::move(network).error().at(path->string());
+      return network;
     }
     const auto& graph = std::get<std::shared_ptr<const models::Graph>>(source);
     if (options.precision == Precision::kInt8) {

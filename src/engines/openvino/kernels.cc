@@ -1,8 +1,6 @@
 #include "kernels.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <openvino/core/model.hpp>
 #include <set>
 #include <sstream>
@@ -84,20 +82,14 @@ KernelList kernels_of(const ov::CompiledModel& compiled, const models::Graph* gr
   return list;
 }
 
-std::vector<KernelTime> KernelClock::last_run(const std::vector<ov::ProfilingInfo>& counters) {
-  using Nanoseconds = std::chrono::duration<double, std::nano>;
-  constexpr Nanoseconds kCutOff = std::chrono::nanoseconds(500);  // on the average, by whole microseconds
-  ++runs_;
+std::vector<KernelTime> last_run(const KernelList& kernels, const std::vector<ov::ProfilingInfo>& counters,
+                                 RunningMeans& means) {
+  means.next_run();
   std::vector<KernelTime> times;
   for (const ov::ProfilingInfo& counter : counters) {
-    const auto kernel = kernels_.index.find(counter.node_name);
-    if (kernel == kernels_.index.end() || counter.status != ov::ProfilingInfo::Status::EXECUTED) continue;
-    const double sum = static_cast<double>(runs_) * (Nanoseconds(counter.real_time) + kCutOff).count();
-    double& told = told_ns_[kernel->second];
-    // What a run got too much is taken from the next ones.
-    const int64_t spent = std::max<int64_t>(1, std::llround(sum - told));
-    told += static_cast<double>(spent);
-    times.push_back({kernel->second, spent});
+    const auto kernel = kernels.index.find(counter.node_name);
+    if (kernel == kernels.index.end() || counter.status != ov::ProfilingInfo::Status::EXECUTED) continue;
+    times.push_back({kernel->second, means.last_run_ns(kernel->second, counter.real_time.count())});
   }
   return times;
 }

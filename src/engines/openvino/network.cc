@@ -30,8 +30,8 @@ struct Shared {
   std::vector<OutputSource> sources;  // by output
   KernelList kernels;
   bool profile = false;
-  std::mutex clock_mutex;  // held through a profiled run: the counters are those of the one stream
-  std::optional<KernelClock> clock;
+  std::mutex profile_mutex;  // held through a profiled run: the counters are those of the one stream
+  std::optional<RunningMeans> means;
 };
 
 class OpenvinoSession : public Session {
@@ -46,9 +46,9 @@ class OpenvinoSession : public Session {
     return guarded(ErrorKind::kEngine, [&]() -> Result<void> {
       bind(inputs, outputs);
       if (shared_->profile) {
-        const std::lock_guard lock(shared_->clock_mutex);
+        const std::lock_guard lock(shared_->profile_mutex);
         request_.infer();
-        times_ = shared_->clock->last_run(request_.get_profiling_info());
+        times_ = last_run(shared_->kernels, request_.get_profiling_info(), *shared_->means);
       } else {
         request_.infer();
       }
@@ -184,7 +184,7 @@ Result<std::unique_ptr<Network>> compile(ov::Core& core, const std::shared_ptr<o
     }
     shared->compiled = core.compile_model(model, "CPU", settings(options));
     shared->kernels = kernels_of(shared->compiled, shared->graph.get());
-    shared->clock.emplace(shared->kernels);
+    shared->means.emplace(shared->kernels.kernels.size());
     return std::unique_ptr<Network>(std::make_unique<OpenvinoNetwork>(std::move(shared)));
   });
 }
