@@ -47,6 +47,7 @@ class RunCommand : public Command {
     std::signal(SIGTERM, on_interrupt);
     Json result = {{"runs", Json::array()}};
     Result<void> ended;
+    int exit_code = 0;
     if (flags_.engines.size() == 1) {
       STROBE_ASSIGN(RunOutcome outcome, run_session(flags_, flags_.engines[0], flags_.output, stop_requested));
       result["runs"].push_back(std::move(outcome.summary));
@@ -56,13 +57,16 @@ class RunCommand : public Command {
       CompareOutcome outcome = run_each_engine(flags_, arguments, stop_requested);
       result["runs"] = std::move(outcome.runs);
       ended = std::move(outcome.ended);
+      exit_code = outcome.exit_code;
     }
     bool agree = true;
-    if (flags_.verify && ended) {
+    if (flags_.verify && ended && exit_code == 0) {
       STROBE_ASSIGN(result["verify"], verify_runs(flags_, result["runs"]));
       agree = result["verify"]["agree"].get<bool>();
     }
-    STROBE_TRY(print(result));
+    // A run that could not begin has nothing to show beside its error.
+    if (!(result["runs"].empty() && exit_code != 0)) STROBE_TRY(print(result));
+    if (exit_code != 0) return exit_code;
     if (!ended) return std::move(ended).error();
     if (!agree) return Error(ErrorKind::kCheckFailed, "the engines' outputs do not agree");
     return 0;

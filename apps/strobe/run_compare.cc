@@ -74,17 +74,6 @@ std::string folder_name(std::string engine) {
   return engine;
 }
 
-ErrorKind kind_of_exit(int code) {
-  switch (code) {
-    case 130:
-      return ErrorKind::kInterrupted;
-    case 2:
-      return ErrorKind::kBadData;
-    default:
-      return ErrorKind::kEngine;
-  }
-}
-
 // The engines' files as one, each row with its engine.
 Result<void> join_outputs(const RunFlags& flags, const Json& runs) {
   std::string csv;
@@ -212,8 +201,7 @@ CompareOutcome run_each_engine(const RunFlags& flags, const std::vector<std::str
     if (!printed.is_discarded() && printed.contains("runs"))
       for (const Json& run : printed["runs"]) outcome.runs.push_back(run);
     if (finished->exit_code != 0) {
-      // Its own line already told what happened.
-      outcome.ended = Error(kind_of_exit(finished->exit_code), fmt::format("engine {} did not finish", engine));
+      outcome.exit_code = finished->exit_code;  // its own line has told what happened
       break;
     }
     if (stop) break;

@@ -248,6 +248,7 @@ Result<void> check_run_flags(const RunFlags& flags) {
   for (size_t i = 0; i < flags.engines.size(); ++i)
     if (std::count(flags.engines.begin(), flags.engines.end(), flags.engines[i]) > 1)
       return usage_error(fmt::format("--engine: {} is named twice", flags.engines[i]));
+  for (const std::string& engine : flags.engines) STROBE_TRY(engines::check_engine(engine));
   STROBE_TRY(parse_words(flags));
   STROBE_TRY(report::parse_format(flags.format));
   return {};

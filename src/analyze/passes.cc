@@ -150,7 +150,8 @@ void find_alone(const Timeline& timeline, PipelineRun& run) {
   const Ranges& ranges = timeline.ranges;
   const int64_t alone = timeline.strings.find("alone");
   const int64_t stage_key = timeline.strings.find("stage"), frames_key = timeline.strings.find("frames"),
-                cpu_key = timeline.strings.find("cpu_ns");
+                cpu_key = timeline.strings.find("cpu_ns"), busy_key = timeline.strings.find("machine_busy_ns"),
+                stolen_key = timeline.strings.find("machine_stolen_ns");
   ArgumentCursor arguments(timeline.arguments);
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges.name[i] != alone || ranges.open[i]) continue;
@@ -162,6 +163,8 @@ void find_alone(const Timeline& timeline, PipelineRun& run) {
       if (const auto* number = std::get_if<int64_t>(&value)) {
         if (key == frames_key) pass.frames = *number;
         if (key == cpu_key) pass.cpu_ns = *number;
+        if (key == busy_key) pass.machine_busy_ns = *number;
+        if (key == stolen_key) pass.machine_stolen_ns = *number;
       }
     });
     if (pass.stage.empty() || pass.frames <= 0 || pass.duration_ns <= 0) continue;
@@ -174,6 +177,8 @@ void find_alone(const Timeline& timeline, PipelineRun& run) {
     same->frames += pass.frames;
     same->duration_ns += pass.duration_ns;
     same->cpu_ns += pass.cpu_ns;
+    same->machine_busy_ns += pass.machine_busy_ns;
+    same->machine_stolen_ns += pass.machine_stolen_ns;
   }
   const auto place = [&run](const AlonePass& pass) {
     return std::find(run.stages.begin(), run.stages.end(), pass.stage) - run.stages.begin();

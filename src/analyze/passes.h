@@ -22,7 +22,8 @@ struct AlonePass {
   std::string stage;
   int64_t frames = 0;
   int64_t duration_ns = 0;
-  int64_t cpu_ns = 0;  // 0: not recorded
+  int64_t cpu_ns = 0;                                  // 0: not recorded
+  int64_t machine_busy_ns = 0, machine_stolen_ns = 0;  // as those of PipelineRun
 };
 
 struct Frame {

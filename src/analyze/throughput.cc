@@ -103,22 +103,38 @@ Limit limit_of(const PipelineRun& run, std::optional<double> cores, Table& table
   return limit;
 }
 
+// What others took of the cores in a stretch of the recording, in cores.
+struct Taken {
+  double by_programs = 0, by_machines = 0;
+};
+Taken taken_of(int64_t busy_ns, int64_t stolen_ns, int64_t cpu_ns, int64_t duration_ns) {
+  if (busy_ns <= 0 || duration_ns <= 0) return {};
+  const auto duration = static_cast<double>(duration_ns);
+  return {static_cast<double>(busy_ns - cpu_ns) / duration, static_cast<double>(stolen_ns) / duration};
+}
+
 // Figures of a run that had not the machine to itself are not those of the machine.
 void note_others(const PipelineRun& run, std::optional<double> cores, Table& table) {
   constexpr double kWorthSaying = 0.05;  // of the cores
-  const auto duration = static_cast<double>(run.end_ns - run.start_ns);
-  if (!cores || run.machine_busy_ns <= 0 || duration <= 0) return;
-  const double others = static_cast<double>(run.machine_busy_ns - run.cpu_ns) / duration;
-  const double stolen = static_cast<double>(run.machine_stolen_ns) / duration;
-  const auto say = [&](double taken, const char* who) {
-    if (taken < kWorthSaying * *cores) return;
-    table.notes.push_back(
-        fmt::format("{} took {:.2g} of the {:.3g} cores during the run: its FPS and latencies are not those of a quiet "
-                    "machine",
-                    who, taken, *cores));
+  if (!cores) return;
+  const auto say = [&](const Taken& taken, const char* when, const char* consequence) {
+    for (const auto& [amount, who] :
+         {std::pair{taken.by_programs, "other programs"}, std::pair{taken.by_machines, "other virtual machines"}})
+      if (amount >= kWorthSaying * *cores)
+        table.notes.push_back(
+            fmt::format("{} took {:.2g} of the {:.3g} cores {}: {}", who, amount, *cores, when, consequence));
   };
-  say(others, "other programs");
-  say(stolen, "other virtual machines");
+  say(taken_of(run.machine_busy_ns, run.machine_stolen_ns, run.cpu_ns, run.end_ns - run.start_ns), "during the run",
+      "its FPS and latencies are not those of a quiet machine");
+  AlonePass all;
+  for (const AlonePass& pass : run.alone) {
+    all.duration_ns += pass.duration_ns;
+    all.cpu_ns += pass.cpu_ns;
+    all.machine_busy_ns += pass.machine_busy_ns;
+    all.machine_stolen_ns += pass.machine_stolen_ns;
+  }
+  say(taken_of(all.machine_busy_ns, all.machine_stolen_ns, all.cpu_ns, all.duration_ns),
+      "while the stages ran by themselves", "inference_fps and limit_fps are lower than on a quiet machine");
 }
 
 }  // namespace

@@ -127,20 +127,34 @@ std::vector<EngineStatus> list_engines() {
   return engines;
 }
 
-Result<std::shared_ptr<Engine>> open_engine(const std::string& spec) {
-  const size_t colon = spec.find(':');
-  const std::string name = spec.substr(0, colon);
+namespace {
+
+Result<EngineStatus> find_engine(const std::string& name) {
   const auto engines = list_engines();
   const auto wanted =
       std::find_if(engines.begin(), engines.end(), [&](const auto& engine) { return engine.name == name; });
   if (wanted == engines.end()) {
     std::vector<std::string> names;
     for (const auto& engine : engines) names.push_back(engine.name);
-    return usage_error("no engine is called '" + name + "'" + "; " + suggest(name, names));
+    return usage_error("no engine is called '" + name + "'; " + suggest(name, names));
   }
   if (!wanted->built) return not_built(*wanted, engines);
+  return *wanted;
+}
+
+}  // namespace
+
+Result<void> check_engine(const std::string& spec) {
+  STROBE_TRY(find_engine(spec.substr(0, spec.find(':'))));
+  return {};
+}
+
+Result<std::shared_ptr<Engine>> open_engine(const std::string& spec) {
+  const size_t colon = spec.find(':');
+  const std::string name = spec.substr(0, colon);
+  STROBE_ASSIGN(const EngineStatus wanted, find_engine(name));
   prepare_environment();
-  STROBE_ASSIGN(std::shared_ptr<Engine> engine, open_plugin(name, wanted->path));
+  STROBE_ASSIGN(std::shared_ptr<Engine> engine, open_plugin(name, wanted.path));
   if (colon == std::string::npos) return engine;
 
   const std::string variant = spec.substr(colon + 1);

@@ -16,6 +16,9 @@ namespace strobe::engines {
 // plugin does not load, or was built against another interface).
 Result<std::shared_ptr<Engine>> open_engine(const std::string& spec);
 
+// The same errors as far as they can be told without opening anything: whether the engine is known and built.
+Result<void> check_engine(const std::string& spec);
+
 struct EngineStatus {
   std::string name;
   bool built = false;

@@ -9,8 +9,8 @@
 #include <optional>
 #include <thread>
 
-#include "collect/cpu_time.h"
 #include "pipeline/bounded_queue.h"
+#include "pipeline/cpu_clock.h"
 #include "strobe/record/annotate.h"
 
 namespace strobe::pipeline {
@@ -61,22 +61,6 @@ struct StageNames {
   explicit StageNames(const std::string& stage) : range(stage), queue("queue:" + stage) {}
   record::Name range;
   record::Name queue;  // flow into the stage and depth of the queue before it
-};
-
-// CPU time from here to finish(): arguments of the range of the run.
-class CpuClock {
- public:
-  void finish(record::Range& range) const {
-    static const record::Name kCpu("cpu_ns"), kBusy("machine_busy_ns"), kStolen("machine_stolen_ns");
-    range.arg(kCpu, collect::process_cpu_ns() - process_ns_);
-    const auto machine = collect::cpu_use();
-    if (!machine || !machine_) return;
-    range.arg(kBusy, machine->busy_ns - machine_->busy_ns).arg(kStolen, machine->stolen_ns - machine_->stolen_ns);
-  }
-
- private:
-  std::optional<collect::CpuUse> machine_ = collect::cpu_use();
-  int64_t process_ns_ = collect::process_cpu_ns();
 };
 
 // In the trace, and for top, gdb and perf, which show 15 characters.

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "collect/cpu_time.h"
+#include "pipeline/cpu_clock.h"
 #include "strobe/record/annotate.h"
 
 namespace strobe::pipeline {
@@ -20,14 +20,14 @@ bool stopped(const std::atomic<bool>* stop) {
   return stop && stop->load(std::memory_order_relaxed);
 }
 
-// The "alone" range of one stage and the process's CPU time inside it.
+// The "alone" range of one stage.
 class AloneRange {
  public:
-  explicit AloneRange(std::string_view stage) : stage_(stage), range_(name()), cpu_ns_(collect::process_cpu_ns()) {}
+  explicit AloneRange(std::string_view stage) : stage_(stage), range_(name()) {}
   void finish(int64_t frames) {
-    static const record::Name kStage("stage"), kFrames("frames"), kCpu("cpu_ns");
-    const int64_t cpu_ns = collect::process_cpu_ns() - cpu_ns_;
-    range_.arg(kStage, stage_).arg(kFrames, frames).arg(kCpu, cpu_ns);
+    static const record::Name kStage("stage"), kFrames("frames");
+    range_.arg(kStage, stage_).arg(kFrames, frames);
+    cpu_.finish(range_);
     range_.end();
   }
 
@@ -37,8 +37,8 @@ class AloneRange {
     return kAlone;
   }
   std::string_view stage_;
+  CpuClock cpu_;
   record::Range range_;
-  int64_t cpu_ns_;
 };
 
 Result<int64_t> work_over(const Stage& stage, Batch& batch, int worker) {
