@@ -101,6 +101,16 @@ class BadInput(Case):
         self.refused(strobe("rnu"), "rnu")
         self.refused(strobe("run"), "--input")
 
+    def test_several_engines_fail_with_one_line(self):
+        engines = built_engines()
+        if len(engines) < 2:
+            self.skipTest("fewer than two engines are built")
+        both = ",".join(engines[:2])
+        out = self.folder / "two"
+        self.refused(strobe("run", "--input", "nothing.mp4", "--engine", both, "-o", out), "nothing.mp4")
+        self.refused(strobe("run", "--input", self.video(2), "--engine", engines[0] + ",nonesuch", "-o", out), "nonesuch")
+        self.assertFalse(any(out.rglob("trace.sqlite")))
+
     def test_unknown_engine(self):
         done = strobe("run", "--input", self.video(2), "--engine", "openvno", "-o", self.out)
         self.refused(done, "openvno", "openvino")
