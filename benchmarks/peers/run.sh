@@ -25,6 +25,8 @@ if [ ! -e "$venv/.complete" ]; then
 fi
 
 mkdir -p "$OUT"
+IR=${IR:-$OUT/network.xml}
+[ -e "$IR" ] || "$venv/bin/python3" "$here/export_ir.py" "$CFG" "$WEIGHTS" "$IR"
 "$build/bin/strobe_record_bench" --benchmark_out="$OUT/record.json" --benchmark_out_format=json
 "$venv/bin/python3" "$here/side_by_side.py" ${CASES:-} --build "$build" --python "$venv/bin/python3" --video "$VIDEO" \
-  --cfg "$CFG" --weights "$WEIGHTS" --rounds "${ROUNDS:-3}" --json "$OUT/side_by_side.json" ${IR:+--ir "$IR"}
+  --cfg "$CFG" --weights "$WEIGHTS" --rounds "${ROUNDS:-3}" --json "$OUT/side_by_side.json" --ir "$IR"
