@@ -32,6 +32,8 @@ Error sqlite_error(sqlite3* database, int code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return io_error("another program is writing this file");
+    case SQLITE_INTERRUPT:
+      return bad_data("damaged: more to read than a file of this size can hold");
     case SQLITE_NOMEM:
       return io_error("out of memory");
     default:
@@ -92,6 +94,12 @@ Result<bool> Statement::step() {
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
+bool Statement::is_real(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_FLOAT;
+}
+bool Statement::is_text(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_TEXT;
+}
 int64_t Statement::integer(int column) const {
   return sqlite3_column_int64(statement_, column);
 }
@@ -109,34 +117,37 @@ std::string Statement::column_name(int column) const {
   return name ? name : "?";
 }
 
-Result<Database> Database::create(const std::filesystem::path& path) {
+Result<Database> Database::create(const std::filesystem::path& path, int page_size) {
   sqlite3* handle = nullptr;
   errno = 0;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   Database database(handle);
   if (code != SQLITE_OK) return sqlite_error(handle, code);
-  STROBE_TRY(
-      database.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-                       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;"));
+  STROBE_TRY(database.execute("PRAGMA page_size = " + std::to_string(page_size) +
+                              "; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+                              "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;"));
   return database;
 }
 
-Result<Database> Database::open(const std::filesystem::path& path) {
+Result<Database> Database::open(const std::filesystem::path& path, bool to_salvage) {
   sqlite3* handle = nullptr;
   errno = 0;
   const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   Database database(handle);
   if (code != SQLITE_OK) return sqlite_error(handle, code);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, to_salvage ? 0 : 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  STROBE_TRY(database.execute("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"));
+  // SQLite takes a file that is shorter than it says only from those who may repair its schema.
+  STROBE_TRY(database.execute(to_salvage ? "PRAGMA writable_schema = ON; PRAGMA mmap_size = 0;"
+                                         : "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;"));
   return database;
 }
 
-Database::Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+Database::Database(Database&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), work_left_(std::move(other.work_left_)) {}
 
 Database::~Database() {
   sqlite3_close_v2(handle_);
@@ -159,6 +170,12 @@ Result<Statement> Database::prepare(std::string_view sql) {
 
 void Database::limit_values(uint64_t bytes) {
   sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, static_cast<int>(std::min<uint64_t>(bytes, 1'000'000'000)));
+}
+
+void Database::limit_work(uint64_t steps) {
+  work_left_ = std::make_unique<int64_t>(static_cast<int64_t>(std::min<uint64_t>(steps, uint64_t{1} << 60) / 1000));
+  sqlite3_progress_handler(
+      handle_, 1000, [](void* left) { return --*static_cast<int64_t*>(left) < 0 ? 1 : 0; }, work_left_.get());
 }
 
 Result<void> Database::close() {

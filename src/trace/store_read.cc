@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
-#include "trace/schema.h"
 #include "trace/store.h"
+#include "trace/store_ranges.h"
 #include "trace/store_rows.h"
 
 namespace strobe::trace {
@@ -21,21 +21,25 @@ constexpr int64_t kAnyInt32[] = {std::numeric_limits<int32_t>::min(), std::numer
 
 class Reader {
  public:
-  Reader(Database& database, uint64_t file_size) : database_(database), budget_{file_size, file_size} {}
+  Reader(const fs::path& path, Database& database, uint64_t file_size)
+      : path_(path), database_(database), file_size_(file_size), budget_{file_size, file_size} {}
 
   Result<Timeline> read() {
     STROBE_TRY(read_meta());
     STROBE_TRY(read_strings());
     STROBE_TRY(read_processes());
     STROBE_TRY(read_lanes());
-    STROBE_TRY(read_events());
+    STROBE_TRY(read_all_ranges());
+    STROBE_TRY(read_device_ops());
+    STROBE_TRY(read_api_calls());
+    STROBE_TRY(read_marks());
     STROBE_TRY(read_arguments());
     STROBE_TRY(read_flows());
     STROBE_TRY(read_counters());
     STROBE_TRY(read_layers());
     STROBE_TRY(read_kernels());
+    STROBE_TRY(read_tables());
     STROBE_TRY(read_facts());
-    // Parents are computed anew: what the file says of them cannot lead anyone in circles.
     timeline_.finish();
     timeline_.losses = {};  // those of the recording, which finish() would count twice
     STROBE_TRY(read_losses());
@@ -49,6 +53,16 @@ class Reader {
     return rows.failed() ? 0 : strings_[static_cast<size_t>(id)];
   }
 
+  static int32_t int32(Rows& rows, int column) {
+    return static_cast<int32_t>(rows.within(column, kAnyInt32[0], kAnyInt32[1]));
+  }
+  static int32_t int32_or(Rows& rows, int column, int32_t none) {
+    return rows.is_null(column) ? none : int32(rows, column);
+  }
+  static int64_t integer_or(Rows& rows, int column, int64_t none) {
+    return rows.is_null(column) ? none : rows.integer(column);
+  }
+
   Result<void> read_meta() {
     STROBE_ASSIGN(Rows meta, rows("STROBE_META", "name, value"));
     std::optional<int64_t> store_version;
@@ -56,13 +70,14 @@ class Reader {
       const std::string name(meta.text(0));
       if (name == "store_version") store_version = meta.integer(1);
       if (name == "utc_start_ns") timeline_.utc_start_ns = meta.integer(1);
+      if (name == "range_count") range_count_ = static_cast<uint64_t>(std::max<int64_t>(0, meta.integer(1)));
       if (name == "duration_ns") timeline_.duration_ns = std::max<int64_t>(0, meta.time(1));
     }
     STROBE_TRY(meta.status());
     if (!store_version) return bad_data("STROBE_META does not say its store_version");
-    if (*store_version > kStoreVersion || *store_version < 1)
+    if (*store_version != kStoreVersion)
       return bad_data("written as version " + std::to_string(*store_version) +
-                      " of the trace file; this Strobe reads up to " + std::to_string(kStoreVersion));
+                      " of the trace file; this Strobe reads " + std::to_string(kStoreVersion));
     return {};
   }
 
@@ -77,83 +92,90 @@ class Reader {
   }
 
   Result<void> read_processes() {
-    STROBE_ASSIGN(Rows processes, rows("PROCESSES", "pid, name"));
+    STROBE_ASSIGN(Rows processes, rows("STROBE_PROCESS", "pid, nameId"));
     while (processes.next()) {
-      const auto pid = static_cast<int32_t>(processes.within(0, kAnyInt32[0], kAnyInt32[1]));
-      timeline_.processes.push_back({pid, timeline_.strings.intern(processes.text(1))});
+      const int32_t pid = int32(processes, 0);
+      timeline_.processes.push_back({pid, string(processes, 1)});
     }
     return processes.status();
   }
 
   Result<void> read_lanes() {
-    STROBE_ASSIGN(Rows lanes, rows("STROBE_LANE", "id, kind, pid, tid, nameId"));
+    STROBE_ASSIGN(Rows lanes, rows("STROBE_LANE", "id, kind, pid, tid, nameId, device, context"));
     while (lanes.next()) {
       lanes.within(0, lanes.number(), lanes.number());
-      timeline_.lanes.push_back({static_cast<Lane::Kind>(lanes.within(1, 0, 2)),
-                                 static_cast<int32_t>(lanes.within(2, kAnyInt32[0], kAnyInt32[1])),
-                                 static_cast<int32_t>(lanes.within(3, kAnyInt32[0], kAnyInt32[1])), string(lanes, 4)});
+      timeline_.lanes.push_back({static_cast<Lane::Kind>(lanes.within(1, 0, 2)), int32(lanes, 2), int32(lanes, 3),
+                                 string(lanes, 4), int32_or(lanes, 5, kNone), int32_or(lanes, 6, kNone)});
     }
     return lanes.status();
   }
 
-  // Moves events on to the row that another table points at; both are in the same order.
-  static bool seek(Rows& events, int64_t event_id, Rows& from) {
-    while (events.next()) {
-      if (events.integer(0) == event_id) return true;
-      if (events.integer(0) > event_id) break;
-    }
-    if (!events.failed()) from.fail("there is no event " + std::to_string(event_id) + " in NVTX_EVENTS where expected");
-    return false;
+  Result<void> read_all_ranges() {
+    STROBE_ASSIGN(timeline_.ranges, read_ranges({path_, file_size_, range_count_, timeline_.lanes.size(), &strings_}));
+    return {};
   }
 
-  Result<void> read_events() {
-    STROBE_ASSIGN(Rows events, rows("NVTX_EVENTS", "rowid, start, end, eventType, textId"));
-    STROBE_TRY(read_ranges(events));
-    STROBE_ASSIGN(Rows links, rows("STROBE_MARK", "id, eventId, laneId, frame"));
-    Marks& marks = timeline_.marks;
-    while (links.next() && seek(events, links.integer(1), links)) {
-      marks.time_ns.push_back(events.time(1));
-      marks.name.push_back(string(events, 4));
-      marks.lane.push_back(links.index(2, timeline_.lanes.size()));
-      marks.frame.push_back(links.is_null(3) ? kNoFrame : links.integer(3));
-    }
-    STROBE_TRY(events.status());
-    return links.status();
+  // Rows that tell more of a range each: by range, at most one a range.
+  int32_t next_range(Rows& table, int32_t previous) const {
+    const int32_t range = table.index(0, timeline_.ranges.size());
+    if (range <= previous) table.fail("rangeId is " + std::to_string(range) + ", expected an ascending one");
+    return range;
   }
 
-  Result<void> read_ranges(Rows& events) {
-    STROBE_ASSIGN(Rows links, rows("STROBE_RANGE", "id, eventId, laneId, frame, open"));
-    STROBE_ASSIGN(Rows devices, rows("STROBE_DEVICE_RANGE", "rangeId, start, end, nameId, isAsync"));
-    Ranges& ranges = timeline_.ranges;
-    while (links.next()) {
-      links.within(0, links.number(), links.number());
-      if (links.number() >= kAnyInt32[1]) links.fail("more ranges than this Strobe can hold");
-      const bool on_device = links.is_null(1);
-      if (on_device) {
-        if (!devices.next() || devices.integer(0) != links.integer(0))
-          links.fail("it has no row in STROBE_DEVICE_RANGE");
-      } else {
-        seek(events, links.integer(1), links);
+  Result<void> read_device_ops() {
+    STROBE_ASSIGN(Rows table,
+                  rows("STROBE_DEVICE_OP",
+                       "rangeId, launchId, correlation, bytes, copyKind, sourceKind, targetKind, syncType, syncStream, "
+                       "syncCorrelation, gridX, gridY, gridZ, blockX, blockY, blockZ, registers, staticShared, "
+                       "dynamicShared"));
+    const auto byte = [&table](int column) { return static_cast<uint8_t>(table.within(column, 0, 255)); };
+    int32_t previous = kNone;
+    while (table.next()) {
+      DeviceOp op;
+      op.range = previous = next_range(table, previous);
+      op.launch = table.optional_index(1, timeline_.ranges.size());
+      op.correlation = integer_or(table, 2, 0);
+      op.bytes = integer_or(table, 3, -1);
+      op.copy_kind = byte(4);
+      op.source_kind = byte(5);
+      op.target_kind = byte(6);
+      op.sync_type = byte(7);
+      op.sync_stream = int32_or(table, 8, kNone);
+      op.sync_correlation = integer_or(table, 9, 0);
+      for (int axis = 0; axis < 3; ++axis) {
+        constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+        op.grid[axis] = static_cast<uint32_t>(table.within(10 + axis, 0, kMost));
+        op.block[axis] = static_cast<uint32_t>(table.within(13 + axis, 0, kMost));
       }
-      if (links.failed() || events.failed() || devices.failed()) break;
-      Rows& row = on_device ? devices : events;
-      const bool open = links.integer(4) != 0;
-      const int64_t start = row.time(1);
-      const int64_t end = row.is_null(2) ? std::max(start, timeline_.duration_ns) : row.time(2);
-      if (end < start) row.fail("it ends before it starts");
-      if (!on_device && events.integer(3) != schema::kPushPopRange && events.integer(3) != schema::kStartEndRange)
-        events.fail("eventType is " + std::to_string(events.integer(3)) + ", expected that of a range");
-      ranges.start_ns.push_back(start);
-      ranges.end_ns.push_back(end);
-      ranges.name.push_back(string(row, on_device ? 3 : 4));
-      ranges.lane.push_back(links.index(2, timeline_.lanes.size()));
-      ranges.frame.push_back(links.is_null(3) ? kNoFrame : links.integer(3));
-      ranges.is_async.push_back(on_device ? devices.integer(4) != 0 : events.integer(3) == schema::kStartEndRange);
-      ranges.open.push_back(open ? 1 : 0);
+      op.registers = int32_or(table, 16, -1);
+      op.static_shared = int32_or(table, 17, -1);
+      op.dynamic_shared = int32_or(table, 18, -1);
+      timeline_.device_ops.push_back(op);
     }
-    STROBE_TRY(events.status());
-    STROBE_TRY(devices.status());
-    return links.status();
+    return table.status();
+  }
+
+  Result<void> read_api_calls() {
+    STROBE_ASSIGN(Rows table, rows("STROBE_API_CALL", "rangeId, correlation"));
+    int32_t previous = kNone;
+    while (table.next()) {
+      previous = next_range(table, previous);
+      timeline_.api_calls.push_back({previous, integer_or(table, 1, 0)});
+    }
+    return table.status();
+  }
+
+  Result<void> read_marks() {
+    STROBE_ASSIGN(Rows table, rows("STROBE_MARK", "id, time, nameId, laneId, frame"));
+    Marks& marks = timeline_.marks;
+    while (table.next()) {
+      table.within(0, table.number(), table.number());
+      marks.time_ns.push_back(table.time(1));
+      marks.name.push_back(string(table, 2));
+      marks.lane.push_back(table.index(3, timeline_.lanes.size()));
+      marks.frame.push_back(integer_or(table, 4, kNoFrame));
+    }
+    return table.status();
   }
 
   Result<void> read_arguments() {
@@ -199,7 +221,7 @@ class Reader {
     while (table.next()) {
       counters.time_ns.push_back(table.time(0));
       counters.name.push_back(string(table, 1));
-      counters.pid.push_back(static_cast<int32_t>(table.within(2, kAnyInt32[0], kAnyInt32[1])));
+      counters.pid.push_back(int32(table, 2));
       counters.value.push_back(real(table, 3));
     }
     return table.status();
@@ -239,6 +261,70 @@ class Reader {
     return samples.status();
   }
 
+  static Cell cell(Rows& table, int column) {
+    if (table.is_null(column)) return {};
+    if (table.is_text(column)) return std::string(table.text(column));
+    if (table.is_real(column)) return table.real(column);
+    return table.integer(column);
+  }
+
+  // Columns, then cells row by row: a table is complete only then, as its parts stand in tables of their own.
+  Result<void> read_tables() {
+    std::vector<std::vector<Column>> columns;
+    std::vector<std::pair<std::string, std::optional<double>>> heads;
+    STROBE_ASSIGN(Rows head, rows("STROBE_TABLE", "id, title, coverage"));
+    while (head.next()) {
+      head.within(0, head.number(), head.number());
+      heads.emplace_back(head.text(1), head.is_null(2) ? std::nullopt : std::optional(head.real(2)));
+    }
+    STROBE_TRY(head.status());
+    columns.resize(heads.size());
+    STROBE_ASSIGN(Rows names, rows("STROBE_TABLE_COLUMN", "tableId, name, help, decimals"));
+    while (names.next()) {
+      const int32_t table = names.index(0, heads.size());
+      Column column{std::string(names.text(1)), std::string(names.text(2)), static_cast<int>(names.within(3, 0, 20))};
+      if (!names.failed()) columns[static_cast<size_t>(table)].push_back(std::move(column));
+    }
+    STROBE_TRY(names.status());
+    auto& tables = timeline_.tables;
+    for (size_t i = 0; i < heads.size(); ++i) {
+      tables.emplace_back(std::move(heads[i].first), std::move(columns[i]));
+      tables.back().coverage = heads[i].second;
+    }
+    STROBE_TRY(read_table_cells());
+    STROBE_ASSIGN(Rows notes, rows("STROBE_TABLE_NOTE", "tableId, text"));
+    while (notes.next()) {
+      const int32_t table = notes.index(0, tables.size());
+      if (!notes.failed()) tables[static_cast<size_t>(table)].notes.emplace_back(notes.text(1));
+    }
+    return notes.status();
+  }
+
+  Result<void> read_table_cells() {
+    auto& tables = timeline_.tables;
+    STROBE_ASSIGN(Rows cells, rows("STROBE_TABLE_CELL", "tableId, rowNumber, columnNumber, value"));
+    std::vector<Cell> row;
+    int32_t current = kNone;
+    while (cells.next()) {
+      const int32_t index = cells.index(0, tables.size());
+      if (cells.failed()) break;
+      if (index != current && !row.empty()) cells.fail("the row before it is not complete");
+      current = index;
+      Table& table = tables[static_cast<size_t>(index)];
+      const auto row_number = static_cast<int64_t>(table.row_count()), column = static_cast<int64_t>(row.size());
+      cells.within(1, row_number, row_number);
+      cells.within(2, column, column);
+      row.push_back(cell(cells, 3));
+      if (cells.failed() || row.size() > table.columns().size()) break;
+      if (row.size() < table.columns().size()) continue;
+      table.add_row(std::move(row));
+      row.clear();
+    }
+    STROBE_TRY(cells.status());
+    if (!row.empty()) return bad_data("STROBE_TABLE_CELL: a row has not as many cells as its table has columns");
+    return {};
+  }
+
   Result<void> read_facts() {
     STROBE_ASSIGN(Rows table, rows("STROBE_FACT", "name, value"));
     while (table.next()) {
@@ -260,7 +346,10 @@ class Reader {
     return table.status();
   }
 
+  const fs::path& path_;
   Database& database_;
+  uint64_t file_size_;
+  uint64_t range_count_ = 0;
   ReadBudget budget_;
   Timeline timeline_;
   std::vector<StringId> strings_;  // by id in the file
@@ -286,8 +375,8 @@ Result<uint64_t> check_header(const fs::path& path) {
 Result<Timeline> read_from(const fs::path& path) {
   STROBE_ASSIGN(const uint64_t size, check_header(path));
   STROBE_ASSIGN(Database database, Database::open(path));
-  database.limit_values(size);
-  return Reader(database, size).read();
+  limit_reading(database, size);
+  return Reader(path, database, size).read();
 }
 
 }  // namespace

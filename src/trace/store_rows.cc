@@ -6,17 +6,24 @@
 
 namespace strobe::trace {
 
-namespace {
-constexpr int64_t kFarthestTime = int64_t{1} << 61;
+void limit_reading(Database& database, uint64_t file_size) {
+  database.limit_values(file_size);
+  // A row of one byte takes fewer steps than this, and the smallest file some more.
+  database.limit_work(100 * file_size + 1'000'000);
 }
 
-Result<Rows> Rows::open(Database& database, const char* table, const char* columns, ReadBudget& budget) {
-  // A user's index must not change the order, nor a view or a virtual table stand for the table.
+Result<void> require_table(Database& database, const char* table) {
   STROBE_ASSIGN(Statement exists, database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? AND "
                                                    "rootpage > 0"));
   exists.bind(0, std::string_view(table));
   STROBE_ASSIGN(const bool found, exists.step());
   if (!found) return bad_data(std::string("not a Strobe trace: it has no table ") + table);
+  return {};
+}
+
+Result<Rows> Rows::open(Database& database, const char* table, const char* columns, ReadBudget& budget) {
+  STROBE_TRY(require_table(database, table));
+  // A user's index must not change the order.
   auto statement =
       database.prepare(std::string("SELECT ") + columns + " FROM " + table + " NOT INDEXED ORDER BY rowid");
   if (!statement) return std::move(statement.error().at(table));

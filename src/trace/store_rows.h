@@ -17,6 +17,14 @@ struct ReadBudget {
   uint64_t text_bytes = 0;
 };
 
+// The farthest times whose differences cannot overflow.
+inline constexpr int64_t kFarthestTime = int64_t{1} << 61;
+
+// No value and no work that a file of this size cannot need.
+void limit_reading(Database& database, uint64_t file_size);
+// That the file has the table itself: no view and no virtual table may stand for it.
+Result<void> require_table(Database& database, const char* table);
+
 // The rows of a table, in the order of their rowids. The first value that cannot be ends the loop; status() says which:
 //     while (rows.next()) lane.push_back(rows.index(0, lanes.size()));
 //     STROBE_TRY(rows.status());
@@ -32,6 +40,8 @@ class Rows {
   bool is_null(int column) const { return statement_.is_null(column); }
   int64_t integer(int column) const { return statement_.integer(column); }
   double real(int column) const { return statement_.real(column); }
+  bool is_real(int column) const { return statement_.is_real(column); }
+  bool is_text(int column) const { return statement_.is_text(column); }
   std::string_view text(int column);
   // An integer in [low, high], else a fault and low.
   int64_t within(int column, int64_t low, int64_t high);

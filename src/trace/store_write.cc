@@ -1,14 +1,9 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <ctime>
 
 #include "base/version.h"
+#include "trace/new_file.h"
+#include "trace/nsys_schema.h"
 #include "trace/schema.h"
 #include "trace/sqlite.h"
 #include "trace/store.h"
@@ -18,6 +13,12 @@ namespace strobe::trace {
 namespace fs = std::filesystem;
 
 namespace {
+
+// Large pages cost least where there is much to write; a small trace has few bytes in each of its tables.
+constexpr size_t kManyRanges = 1'000'000;
+int page_size_for(const Timeline& timeline) {
+  return timeline.ranges.size() >= kManyRanges ? 32768 : 4096;
+}
 
 std::string format_time(int64_t utc_ns, bool local) {
   const std::time_t seconds = static_cast<std::time_t>(utc_ns / 1'000'000'000);
@@ -37,18 +38,23 @@ class Writer {
 
   Result<void> write() {
     STROBE_TRY(database_.execute("BEGIN"));
-    STROBE_TRY(database_.execute(schema::kNsysTables));
+    STROBE_TRY(database_.execute(nsys::kCommonTables));
     STROBE_TRY(database_.execute(schema::kStrobeTables));
+    for (const nsys::TableDefinition& table : nsys::derived_tables())
+      STROBE_TRY(database_.execute(nsys::view_of(table)));
     STROBE_TRY(write_metadata());
     STROBE_TRY(write_session());
     STROBE_TRY(write_strings());
     STROBE_TRY(write_lanes());
     STROBE_TRY(write_ranges());
+    STROBE_TRY(write_device_ops());
+    STROBE_TRY(write_api_calls());
     STROBE_TRY(write_marks());
     STROBE_TRY(write_arguments());
     STROBE_TRY(write_flows());
     STROBE_TRY(write_counters());
     STROBE_TRY(write_network());
+    STROBE_TRY(write_tables());
     STROBE_TRY(write_losses());
     return database_.execute("COMMIT");
   }
@@ -67,7 +73,7 @@ class Writer {
   Result<void> write_metadata() {
     STROBE_TRY(write_pairs("META_DATA_EXPORT", {{"EXPORT_PRODUCT_NAME", "Strobe"},
                                                 {"EXPORT_PRODUCT_VERSION", version()},
-                                                {"EXPORT_SCHEMA_VERSION", schema::kNsysSchemaVersion},
+                                                {"EXPORT_SCHEMA_VERSION", nsys::kSchemaVersion},
                                                 {"EXPORT_SCHEMA_VERSION_MAJOR", "3"},
                                                 {"EXPORT_SCHEMA_VERSION_MINOR", "25"},
                                                 {"EXPORT_SCHEMA_VERSION_MICRO", "0"}}));
@@ -75,7 +81,8 @@ class Writer {
     STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_META VALUES (?, ?)"));
     const std::pair<const char*, int64_t> numbers[] = {{"store_version", kStoreVersion},
                                                        {"utc_start_ns", timeline_.utc_start_ns},
-                                                       {"duration_ns", timeline_.duration_ns}};
+                                                       {"duration_ns", timeline_.duration_ns},
+                                                       {"range_count", static_cast<int64_t>(timeline_.ranges.size())}};
     for (const auto& [name, value] : numbers) {
       insert.bind(0, std::string_view(name));
       insert.bind(1, value);
@@ -117,73 +124,87 @@ class Writer {
   }
 
   Result<void> write_lanes() {
-    STROBE_ASSIGN(Statement process, database_.prepare("INSERT INTO PROCESSES VALUES (?, ?, ?)"));
+    STROBE_ASSIGN(Statement process, database_.prepare("INSERT INTO STROBE_PROCESS VALUES (?, ?)"));
     for (const Process& row : timeline_.processes) {
-      process.bind(0, schema::global_pid(row.pid));
-      process.bind(1, int64_t{row.pid});
-      process.bind(2, timeline_.strings[row.name]);
+      process.bind(0, int64_t{row.pid});
+      process.bind(1, int64_t{row.name});
       STROBE_TRY(process.insert());
     }
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_LANE VALUES (?, ?, ?, ?, ?, ?)"));
-    STROBE_ASSIGN(Statement name, database_.prepare("INSERT INTO ThreadNames VALUES (?, NULL, ?)"));
+    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_LANE VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     for (size_t i = 0; i < timeline_.lanes.size(); ++i) {
       const Lane& lane = timeline_.lanes[i];
-      const bool is_thread = lane.kind == Lane::Kind::kThread;
-      const int64_t global_tid = is_thread ? schema::global_tid(lane.pid, lane.tid) : 0;
-      global_tids_.push_back(global_tid);
-      is_thread_.push_back(is_thread ? 1 : 0);
       insert.bind(0, static_cast<int64_t>(i));
       insert.bind(1, static_cast<int64_t>(lane.kind));
       insert.bind(2, int64_t{lane.pid});
       insert.bind(3, int64_t{lane.tid});
       insert.bind(4, int64_t{lane.name});
-      is_thread ? insert.bind(5, global_tid) : insert.bind_null(5);
+      bind_unless(insert, 5, lane.device, kNone);
+      bind_unless(insert, 6, lane.context, kNone);
+      lane.kind == Lane::Kind::kThread ? insert.bind(7, schema::global_tid(lane.pid, lane.tid)) : insert.bind_null(7);
+      insert.bind(8, schema::global_pid(lane.pid));
       STROBE_TRY(insert.insert());
-      if (!is_thread || lane.name == 0) continue;
-      name.bind(0, int64_t{lane.name});
-      name.bind(1, global_tid);
-      STROBE_TRY(name.insert());
     }
     return {};
   }
 
-  static void bind_index(Statement& insert, int column, int64_t value) {
-    value == kNone ? insert.bind_null(column) : insert.bind(column, value);
+  static void bind_unless(Statement& insert, int column, int64_t value, int64_t none) {
+    value == none ? insert.bind_null(column) : insert.bind(column, value);
   }
 
   Result<void> write_ranges() {
     const Ranges& ranges = timeline_.ranges;
-    STROBE_ASSIGN(Statement event,
-                  database_.prepare("INSERT INTO NVTX_EVENTS (rowid, start, end, eventType, globalTid, endGlobalTid, "
-                                    "textId, domainId) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, 0)"));
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_RANGE VALUES (?, ?, ?, ?, ?, ?)"));
-    STROBE_ASSIGN(Statement device, database_.prepare("INSERT INTO STROBE_DEVICE_RANGE VALUES (?, ?, ?, ?, ?)"));
+    if (ranges.size() == 0) return {};
+    // SQLite appends without a search where it numbers the rows itself, which it does from the first one on.
+    STROBE_ASSIGN(Statement first, database_.prepare("INSERT INTO STROBE_RANGE VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    STROBE_ASSIGN(Statement next,
+                  database_.prepare("INSERT INTO STROBE_RANGE (kind, laneId, start, end, nameId, frame, "
+                                    "open, isAsync) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
     for (size_t i = 0; i < ranges.size(); ++i) {
-      const auto lane = static_cast<size_t>(ranges.lane[i]);
-      const auto id = static_cast<int64_t>(i);
-      insert.bind(0, id);
-      if (is_thread_[lane]) {
-        insert.bind(1, ++event_count_);
-        event.bind(0, event_count_);
-        event.bind(1, ranges.start_ns[i]);
-        ranges.open[i] ? event.bind_null(2) : event.bind(2, ranges.end_ns[i]);
-        event.bind(3, ranges.is_async[i] ? schema::kStartEndRange : schema::kPushPopRange);
-        event.bind(4, global_tids_[lane]);
-        event.bind(5, int64_t{ranges.name[i]});
-        STROBE_TRY(event.insert());
-      } else {
-        insert.bind_null(1);
-        device.bind(0, id);
-        device.bind(1, ranges.start_ns[i]);
-        device.bind(2, ranges.end_ns[i]);
-        device.bind(3, int64_t{ranges.name[i]});
-        device.bind(4, int64_t{ranges.is_async[i]});
-        STROBE_TRY(device.insert());
+      Statement& insert = i == 0 ? first : next;
+      insert.bind(0, i < ranges.kind.size() ? static_cast<int64_t>(ranges.kind[i]) : 0);
+      insert.bind(1, int64_t{ranges.lane[i]});
+      insert.bind(2, ranges.start_ns[i]);
+      insert.bind(3, ranges.end_ns[i]);
+      insert.bind(4, int64_t{ranges.name[i]});
+      bind_unless(insert, 5, ranges.frame[i], kNoFrame);
+      insert.bind(6, int64_t{ranges.open[i]});
+      insert.bind(7, int64_t{ranges.is_async[i]});
+      STROBE_TRY(insert.insert());
+    }
+    return {};
+  }
+
+  Result<void> write_device_ops() {
+    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_DEVICE_OP VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                                                      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    for (const DeviceOp& op : timeline_.device_ops) {
+      insert.bind(0, int64_t{op.range});
+      bind_unless(insert, 1, op.launch, kNone);
+      bind_unless(insert, 2, op.correlation, 0);
+      bind_unless(insert, 3, op.bytes, -1);
+      insert.bind(4, int64_t{op.copy_kind});
+      insert.bind(5, int64_t{op.source_kind});
+      insert.bind(6, int64_t{op.target_kind});
+      insert.bind(7, int64_t{op.sync_type});
+      bind_unless(insert, 8, op.sync_stream, kNone);
+      bind_unless(insert, 9, op.sync_correlation, 0);
+      for (int axis = 0; axis < 3; ++axis) {
+        insert.bind(10 + axis, int64_t{op.grid[axis]});
+        insert.bind(13 + axis, int64_t{op.block[axis]});
       }
-      insert.bind(2, int64_t{ranges.lane[i]});
-      bind_index(insert, 3, ranges.frame[i]);
-      bind_index(insert, 4, ranges.parent[i]);
-      insert.bind(5, int64_t{ranges.open[i]});
+      bind_unless(insert, 16, op.registers, -1);
+      bind_unless(insert, 17, op.static_shared, -1);
+      bind_unless(insert, 18, op.dynamic_shared, -1);
+      STROBE_TRY(insert.insert());
+    }
+    return {};
+  }
+
+  Result<void> write_api_calls() {
+    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_API_CALL VALUES (?, ?)"));
+    for (const ApiCall& call : timeline_.api_calls) {
+      insert.bind(0, int64_t{call.range});
+      bind_unless(insert, 1, call.correlation, 0);
       STROBE_TRY(insert.insert());
     }
     return {};
@@ -191,20 +212,13 @@ class Writer {
 
   Result<void> write_marks() {
     const Marks& marks = timeline_.marks;
-    STROBE_ASSIGN(Statement event, database_.prepare("INSERT INTO NVTX_EVENTS (rowid, start, eventType, globalTid, "
-                                                     "textId, domainId) VALUES (?, ?, ?, ?, ?, 0)"));
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_MARK VALUES (?, ?, ?, ?)"));
+    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_MARK VALUES (?, ?, ?, ?, ?)"));
     for (size_t i = 0; i < marks.size(); ++i) {
-      event.bind(0, ++event_count_);
-      event.bind(1, marks.time_ns[i]);
-      event.bind(2, schema::kMark);
-      event.bind(3, global_tids_[static_cast<size_t>(marks.lane[i])]);
-      event.bind(4, int64_t{marks.name[i]});
-      STROBE_TRY(event.insert());
       insert.bind(0, static_cast<int64_t>(i));
-      insert.bind(1, event_count_);
-      insert.bind(2, int64_t{marks.lane[i]});
-      bind_index(insert, 3, marks.frame[i]);
+      insert.bind(1, marks.time_ns[i]);
+      insert.bind(2, int64_t{marks.name[i]});
+      insert.bind(3, int64_t{marks.lane[i]});
+      bind_unless(insert, 4, marks.frame[i], kNoFrame);
       STROBE_TRY(insert.insert());
     }
     return {};
@@ -236,10 +250,10 @@ class Writer {
       insert.bind(0, int64_t{flows.name[i]});
       insert.bind(1, flows.from_ns[i]);
       insert.bind(2, flows.to_ns[i]);
-      bind_index(insert, 3, flows.from_range[i]);
-      bind_index(insert, 4, flows.to_range[i]);
-      bind_index(insert, 5, flows.from_lane[i]);
-      bind_index(insert, 6, flows.to_lane[i]);
+      bind_unless(insert, 3, flows.from_range[i], kNone);
+      bind_unless(insert, 4, flows.to_range[i], kNone);
+      bind_unless(insert, 5, flows.from_lane[i], kNone);
+      bind_unless(insert, 6, flows.to_lane[i], kNone);
       STROBE_TRY(insert.insert());
     }
     return {};
@@ -289,6 +303,54 @@ class Writer {
     return {};
   }
 
+  Result<void> write_cell(Statement& insert, const Cell& cell) {
+    if (const auto* count = std::get_if<int64_t>(&cell))
+      insert.bind(3, *count);
+    else if (const auto* measure = std::get_if<double>(&cell))
+      insert.bind(3, *measure);
+    else if (const auto* text = std::get_if<std::string>(&cell))
+      insert.bind(3, std::string_view(*text));
+    else
+      insert.bind_null(3);
+    return insert.insert();
+  }
+
+  Result<void> write_tables() {
+    STROBE_ASSIGN(Statement head, database_.prepare("INSERT INTO STROBE_TABLE VALUES (?, ?, ?)"));
+    STROBE_ASSIGN(Statement column, database_.prepare("INSERT INTO STROBE_TABLE_COLUMN VALUES (?, ?, ?, ?)"));
+    STROBE_ASSIGN(Statement cell, database_.prepare("INSERT INTO STROBE_TABLE_CELL VALUES (?, ?, ?, ?)"));
+    STROBE_ASSIGN(Statement note, database_.prepare("INSERT INTO STROBE_TABLE_NOTE VALUES (?, ?)"));
+    for (size_t i = 0; i < timeline_.tables.size(); ++i) {
+      const Table& table = timeline_.tables[i];
+      const auto id = static_cast<int64_t>(i);
+      head.bind(0, id);
+      head.bind(1, std::string_view(table.title()));
+      table.coverage ? head.bind(2, *table.coverage) : head.bind_null(2);
+      STROBE_TRY(head.insert());
+      for (const Column& description : table.columns()) {
+        column.bind(0, id);
+        column.bind(1, std::string_view(description.name));
+        column.bind(2, std::string_view(description.help));
+        column.bind(3, int64_t{description.decimals});
+        STROBE_TRY(column.insert());
+      }
+      for (size_t row = 0; row < table.rows().size(); ++row) {
+        for (size_t k = 0; k < table.rows()[row].size(); ++k) {
+          cell.bind(0, id);
+          cell.bind(1, static_cast<int64_t>(row));
+          cell.bind(2, static_cast<int64_t>(k));
+          STROBE_TRY(write_cell(cell, table.rows()[row][k]));
+        }
+      }
+      for (const std::string& text : table.notes) {
+        note.bind(0, id);
+        note.bind(1, std::string_view(text));
+        STROBE_TRY(note.insert());
+      }
+    }
+    return {};
+  }
+
   Result<void> write_loss(const char* kind, const std::string& name, uint64_t count) {
     STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_LOSS VALUES (?, ?, ?)"));
     insert.bind(0, std::string_view(kind));
@@ -312,40 +374,16 @@ class Writer {
 
   const Timeline& timeline_;
   Database& database_;
-  std::vector<int64_t> global_tids_;  // by lane
-  std::vector<uint8_t> is_thread_;
-  int64_t event_count_ = 0;  // rows of NVTX_EVENTS, whose rowids count from 1 without gaps
 };
-
-// Created here and now, so that it is ours to remove.
-Result<fs::path> reserve_temporary(const fs::path& target) {
-  static std::atomic<int> counter{0};
-  fs::path name = target;
-  name += ".part-" + std::to_string(::getpid()) + "-" + std::to_string(counter.fetch_add(1));
-  const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return io_error(std::strerror(errno));
-  ::close(fd);
-  return name;
-}
-
-Result<void> write_to(const Timeline& timeline, const fs::path& path) {
-  STROBE_ASSIGN(Database database, Database::create(path));
-  STROBE_TRY(Writer(timeline, database).write());
-  return database.close();
-}
 
 }  // namespace
 
 Result<void> write_store(const Timeline& timeline, const fs::path& path) {
-  auto temporary = reserve_temporary(path);
-  if (!temporary) return std::move(temporary.error().at(path.string()));
-  Result<void> written = write_to(timeline, *temporary);
-  if (written && ::rename(temporary->c_str(), path.c_str()) != 0) written = io_error(std::strerror(errno));
-  if (!written) {
-    ::unlink(temporary->c_str());
-    return std::move(written.error().at(path.string()));
-  }
-  return {};
+  return write_new_file(path, [&timeline](const fs::path& temporary) -> Result<void> {
+    STROBE_ASSIGN(Database database, Database::create(temporary, page_size_for(timeline)));
+    STROBE_TRY(Writer(timeline, database).write());
+    return database.close();
+  });
 }
 
 }  // namespace strobe::trace

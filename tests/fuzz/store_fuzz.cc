@@ -41,6 +41,14 @@ void check_timeline(const trace::Timeline& timeline) {
   for (const int32_t range : timeline.arguments.range) check(range >= 0 && range < count, "an argument's range");
   for (const int32_t range : timeline.flows.from_range) check(range >= trace::kNone && range < count, "a flow's range");
   for (const int32_t range : timeline.flows.to_range) check(range >= trace::kNone && range < count, "a flow's range");
+  for (const trace::DeviceOp& op : timeline.device_ops) {
+    check(op.range >= 0 && op.range < count, "a device operation's range");
+    check(op.launch >= trace::kNone && op.launch < count, "a device operation's launch");
+  }
+  for (const trace::ApiCall& call : timeline.api_calls) check(call.range >= 0 && call.range < count, "a call's range");
+  for (const int32_t lane : timeline.marks.lane) check(lane >= 0 && lane < lanes, "a mark's lane");
+  for (const Table& table : timeline.tables)
+    for (const auto& row : table.rows()) check(row.size() == table.columns().size(), "a table's row");
   for (const trace::NetworkKernel& kernel : timeline.kernels)
     for (const int32_t layer : kernel.layers)
       check(layer >= 0 && static_cast<size_t>(layer) < timeline.layers.size(), "a kernel's layer");
@@ -61,12 +69,22 @@ const std::string& valid_trace() {
       timeline.ranges.frame.push_back(frame);
       timeline.ranges.is_async.push_back(0);
       timeline.ranges.open.push_back(0);
+      timeline.ranges.kind.push_back(trace::RangeKind::kAnnotation);
     };
     range("run", 0, 0, 100, trace::kNoFrame);
     range("read", 0, 10, 20, 0);
     range("infer", 0, 20, 60, 0);
     range("gemm", 1, 30, 50, 0);
     range("alone", 0, 200, 300, trace::kNoFrame);
+    range("cudaLaunchKernel", 0, 25, 28, trace::kNoFrame);
+    timeline.ranges.kind[3] = trace::RangeKind::kKernel;
+    timeline.ranges.kind[5] = trace::RangeKind::kApi;
+    timeline.device_ops.emplace_back().range = 3;
+    timeline.device_ops[0].correlation = 9;
+    timeline.api_calls.push_back({5, 9});
+    timeline.tables.emplace_back("summary", std::vector<Column>{{"name", "", 0}, {"calls", "", 0}});
+    timeline.tables[0].add_row({"gemm", int64_t{3}});
+    timeline.tables[0].notes = {"a note"};
     timeline.arguments.range = {4, 4};
     timeline.arguments.key = {strings.intern("stage"), strings.intern("frames")};
     timeline.arguments.value.emplace_back(strings.intern("infer"));

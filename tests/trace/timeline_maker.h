@@ -15,12 +15,13 @@ class TimelineMaker {
   trace::Timeline timeline;
 
   int32_t lane(int32_t tid, const std::string& name = "", int32_t pid = 100,
-               trace::Lane::Kind kind = trace::Lane::Kind::kThread) {
-    timeline.lanes.push_back({kind, pid, tid, timeline.strings.intern(name)});
+               trace::Lane::Kind kind = trace::Lane::Kind::kThread, int32_t device = trace::kNone,
+               int32_t context = trace::kNone) {
+    timeline.lanes.push_back({kind, pid, tid, timeline.strings.intern(name), device, context});
     return static_cast<int32_t>(timeline.lanes.size() - 1);
   }
   int32_t range(const std::string& name, int32_t lane, int64_t start, int64_t end, int64_t frame = trace::kNoFrame,
-                bool is_async = false, bool open = false) {
+                bool is_async = false, bool open = false, trace::RangeKind kind = trace::RangeKind::kAnnotation) {
     trace::Ranges& ranges = timeline.ranges;
     ranges.name.push_back(timeline.strings.intern(name));
     ranges.lane.push_back(lane);
@@ -30,7 +31,22 @@ class TimelineMaker {
     ranges.parent.push_back(trace::kNone);
     ranges.is_async.push_back(is_async ? 1 : 0);
     ranges.open.push_back(open ? 1 : 0);
+    ranges.kind.push_back(kind);
     return static_cast<int32_t>(ranges.size() - 1);
+  }
+  int32_t api_call(const std::string& name, int32_t lane, int64_t start, int64_t end, int64_t correlation) {
+    const int32_t row = range(name, lane, start, end, trace::kNoFrame, false, false, trace::RangeKind::kApi);
+    timeline.api_calls.push_back({row, correlation});
+    return row;
+  }
+  // The operation, of which more can be told.
+  trace::DeviceOp& device_op(trace::RangeKind kind, const std::string& name, int32_t lane, int64_t start, int64_t end,
+                             int64_t correlation) {
+    trace::DeviceOp op;
+    op.range = range(name, lane, start, end, trace::kNoFrame, false, false, kind);
+    op.correlation = correlation;
+    timeline.device_ops.push_back(op);
+    return timeline.device_ops.back();
   }
   void argument(int32_t range, const std::string& key, int64_t value) { add_argument(range, key, value); }
   void argument(int32_t range, const std::string& key, double value) { add_argument(range, key, value); }
@@ -74,6 +90,33 @@ class TimelineMaker {
   }
 };
 
+// Of a range of that kind: what is known beyond it, anything included.
+template <typename Below>
+void add_device_details(trace::Timeline& timeline, int32_t row, trace::RangeKind kind, Below below) {
+  if (kind == trace::RangeKind::kApi) timeline.api_calls.push_back({row, below(50) - 10});
+  if (!trace::is_device(kind) || below(10) == 0) return;
+  trace::DeviceOp op;
+  op.range = row;
+  op.correlation = below(50) - 10;
+  if (below(3) == 0 && !timeline.api_calls.empty())
+    op.launch = timeline.api_calls[static_cast<size_t>(below(static_cast<int64_t>(timeline.api_calls.size())))].range;
+  op.bytes = below(3) == 0 ? -1 : below(int64_t{1} << 40);
+  op.copy_kind = static_cast<uint8_t>(below(256));
+  op.source_kind = static_cast<uint8_t>(below(9));
+  op.target_kind = static_cast<uint8_t>(below(9));
+  op.sync_type = static_cast<uint8_t>(below(5));
+  op.sync_stream = static_cast<int32_t>(below(8)) - 1;
+  op.sync_correlation = below(5);
+  for (int axis = 0; axis < 3; ++axis) {
+    op.grid[axis] = static_cast<uint32_t>(below(int64_t{1} << 32));
+    op.block[axis] = static_cast<uint32_t>(below(1024));
+  }
+  op.registers = static_cast<int32_t>(below(257)) - 1;
+  op.static_shared = static_cast<int32_t>(below(3)) - 1;
+  op.dynamic_shared = static_cast<int32_t>(below(1 << 20)) - 1;
+  timeline.device_ops.push_back(op);
+}
+
 // Everything that a timeline can hold, in any order and combination, times and texts at their limits included.
 inline trace::Timeline random_timeline(uint32_t seed, int range_count) {
   std::mt19937 random(seed);
@@ -97,15 +140,18 @@ inline trace::Timeline random_timeline(uint32_t seed, int range_count) {
   const int64_t lane_count = 1 + below(6);
   for (int64_t i = 0; i < lane_count; ++i)
     maker.lane(static_cast<int32_t>(below(1 << 30)), text(), 100 + static_cast<int32_t>(below(3)),
-               static_cast<trace::Lane::Kind>(below(3)));
+               static_cast<trace::Lane::Kind>(below(3)), static_cast<int32_t>(below(3)) - 1,
+               static_cast<int32_t>(below(3)) - 1);
   const int64_t duration = 10 * range_count + 1;
   const auto lane = [&] { return static_cast<int32_t>(below(lane_count)); };
   const auto frame = [&] { return below(3) == 0 ? trace::kNoFrame : below(1 << 20) - 100; };
   for (int i = 0; i < range_count; ++i) {
     const int64_t start = below(duration);
     const bool open = below(20) == 0;
+    const auto kind = static_cast<trace::RangeKind>(below(10));
     const int32_t row = maker.range(text(), lane(), start, open ? duration : start + below(duration - start), frame(),
-                                    below(5) == 0, open);
+                                    below(5) == 0, open, kind);
+    add_device_details(timeline, row, kind, below);
     if (below(3) == 0) maker.argument(row, text(), static_cast<int64_t>((uint64_t{random()} << 32) | random()));
     if (below(5) == 0) maker.argument(row, text(), below(4) == 0 ? std::nan("") : static_cast<double>(below(1000)) / 8);
     if (below(5) == 0) maker.argument(row, text(), text());
@@ -122,6 +168,22 @@ inline trace::Timeline random_timeline(uint32_t seed, int range_count) {
       kernel.layers.push_back(static_cast<int32_t>(below(static_cast<int64_t>(timeline.layers.size()))));
     for (int64_t k = below(4); k > 0; --k) kernel.duration_ns.push_back(below(1000));
     timeline.kernels.push_back(std::move(kernel));
+  }
+  for (int64_t i = below(3); i > 0; --i) {
+    std::vector<Column> columns;
+    for (int64_t k = below(5); k >= 0; --k) columns.push_back({text(), text(), static_cast<int>(below(7))});
+    Table table(text(), columns);
+    for (int64_t row = below(6); row > 0; --row) {
+      std::vector<Cell> cells;
+      for (size_t k = 0; k < columns.size(); ++k) {
+        const Cell choices[] = {Cell(), below(1 << 30) - 5, static_cast<double>(below(64)) / 4, text()};
+        cells.push_back(choices[below(4)]);
+      }
+      table.add_row(std::move(cells));
+    }
+    if (below(2) == 0) table.coverage = static_cast<double>(below(5)) / 4;
+    for (int64_t k = below(3); k > 0; --k) table.notes.push_back(text());
+    timeline.tables.push_back(std::move(table));
   }
   for (int64_t i = below(6); i > 0; --i) timeline.facts["fact" + std::to_string(below(10))] = text();
   timeline.losses.dropped_records = static_cast<uint64_t>(below(3));
@@ -159,7 +221,8 @@ inline std::string difference(const trace::Timeline& a, const trace::Timeline& b
   const auto processes = [&](const auto& t) { return flat(t.processes, &trace::Process::pid, &trace::Process::name); };
   same("processes", processes(a), processes(b));
   const auto lanes = [&](const auto& t) {
-    return flat(t.lanes, &trace::Lane::kind, &trace::Lane::pid, &trace::Lane::tid, &trace::Lane::name);
+    using L = trace::Lane;
+    return flat(t.lanes, &L::kind, &L::pid, &L::tid, &L::name, &L::device, &L::context);
   };
   same("lanes", lanes(a), lanes(b));
   same("range starts", a.ranges.start_ns, b.ranges.start_ns);
@@ -168,7 +231,8 @@ inline std::string difference(const trace::Timeline& a, const trace::Timeline& b
   same("range lanes", a.ranges.lane, b.ranges.lane);
   same("range frames", a.ranges.frame, b.ranges.frame);
   same("range parents", a.ranges.parent, b.ranges.parent);
-  same("range kinds", a.ranges.is_async, b.ranges.is_async);
+  same("asynchronous ranges", a.ranges.is_async, b.ranges.is_async);
+  same("range kinds", a.ranges.kind, b.ranges.kind);
   same("open ranges", a.ranges.open, b.ranges.open);
   same("argument ranges", a.arguments.range, b.arguments.range);
   same("argument keys", a.arguments.key, b.arguments.key);
@@ -208,6 +272,32 @@ inline std::string difference(const trace::Timeline& a, const trace::Timeline& b
   for (size_t i = 0; i < std::min(a.kernels.size(), b.kernels.size()); ++i) {
     same("kernel layers", a.kernels[i].layers, b.kernels[i].layers);
     same("kernel durations", a.kernels[i].duration_ns, b.kernels[i].duration_ns);
+  }
+  const auto device_ops = [&](const auto& t) {
+    using D = trace::DeviceOp;
+    std::vector<int64_t> numbers = flat(t.device_ops, &D::range, &D::launch, &D::correlation, &D::bytes, &D::copy_kind,
+                                        &D::source_kind, &D::target_kind, &D::sync_type, &D::sync_stream,
+                                        &D::sync_correlation, &D::registers, &D::static_shared, &D::dynamic_shared);
+    for (const D& op : t.device_ops)
+      for (const auto& size : {op.grid, op.block}) numbers.insert(numbers.end(), size, size + 3);
+    return numbers;
+  };
+  same("device operations", device_ops(a), device_ops(b));
+  const auto api_calls = [&](const auto& t) {
+    return flat(t.api_calls, &trace::ApiCall::range, &trace::ApiCall::correlation);
+  };
+  same("API calls", api_calls(a), api_calls(b));
+  same("tables", a.tables.size(), b.tables.size());
+  for (size_t i = 0; i < std::min(a.tables.size(), b.tables.size()); ++i) {
+    const auto columns = [](const Table& table) {
+      std::vector<std::string> texts{table.title()};
+      for (const Column& c : table.columns()) texts.insert(texts.end(), {c.name, c.help, std::to_string(c.decimals)});
+      return texts;
+    };
+    same("table columns", columns(a.tables[i]), columns(b.tables[i]));
+    same("table rows", a.tables[i].rows(), b.tables[i].rows());
+    same("table coverages", a.tables[i].coverage, b.tables[i].coverage);
+    same("table notes", a.tables[i].notes, b.tables[i].notes);
   }
   same("facts", a.facts, b.facts);
   same("dropped records", a.losses.dropped_records, b.losses.dropped_records);

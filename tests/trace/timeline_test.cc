@@ -157,8 +157,9 @@ TEST(Timeline, AgreesWithBruteForceOnRandomRanges) {
                     (ranges.start_ns[i - 1] == ranges.start_ns[i] && ranges.end_ns[i - 1] >= ranges.end_ns[i]));
       }
       int32_t expected = kNone;
-      for (size_t k = 0; k < i && !ranges.is_async[i]; ++k)
-        if (!ranges.is_async[k] && ranges.lane[k] == ranges.lane[i] && ranges.end_ns[k] >= ranges.end_ns[i])
+      const auto nests = [&ranges](size_t row) { return !ranges.is_async[row] && !is_device(ranges.kind[row]); };
+      for (size_t k = 0; k < i && nests(i); ++k)
+        if (nests(k) && ranges.lane[k] == ranges.lane[i] && ranges.end_ns[k] >= ranges.end_ns[i])
           expected = static_cast<int32_t>(k);
       ASSERT_EQ(ranges.parent[i], expected) << "seed " << seed << ", range " << i;
       if (expected != kNone && ranges.frame[i] == kNoFrame) {

@@ -1,1 +1,1 @@
-SQLUPDATE NVTX_EVENTS SET start = rowid * 7, end = rowid * 7 + 20
+SQLUPDATE STROBE_RANGE SET start = rowid * 7, end = rowid * 7 + 20

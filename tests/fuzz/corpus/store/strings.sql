@@ -1,1 +1,1 @@
-SQLUPDATE StringIds SET value = 'run'; UPDATE NVTX_EVENTS SET textId = 3
+SQLUPDATE StringIds SET value = 'run'; UPDATE STROBE_RANGE SET nameId = 3

@@ -1,1 +1,0 @@
-SQLUPDATE STROBE_RANGE SET parentId = (id + 1) % 3

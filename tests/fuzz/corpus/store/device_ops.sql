@@ -1,0 +1,1 @@
+SQLUPDATE STROBE_DEVICE_OP SET launchId = rangeId, correlation = 9; INSERT INTO STROBE_API_CALL VALUES (3, 9), (0, -1)

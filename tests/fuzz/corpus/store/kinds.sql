@@ -1,0 +1,1 @@
+SQLUPDATE STROBE_RANGE SET kind = id + 4; UPDATE STROBE_LANE SET device = -5, context = 1 << 40

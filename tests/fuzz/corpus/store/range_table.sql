@@ -1,0 +1,1 @@
+SQLDROP TABLE STROBE_RANGE; CREATE TABLE STROBE_RANGE (rowid INTEGER, id, kind, laneId, start, end, nameId, frame, open, isAsync); WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5) INSERT INTO STROBE_RANGE SELECT i, i, 0, 0, i, i, 1, NULL, 0, 0 FROM n
