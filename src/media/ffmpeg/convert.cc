@@ -5,6 +5,7 @@ extern "C" {
 #include <libswscale/swscale.h>
 }
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -121,33 +122,77 @@ AVFramePtr new_picture(AVPixelFormat format, int width, int height) {
   return picture;
 }
 
-Result<AVFramePtr> convert(const AVFrame& picture, AVPixelFormat format, bool full_range) {
+namespace {
+
+struct Area {
+  int x, y, width, height;
+};
+
+// The picture into an area of the target, which has its format and size already.
+Result<void> scale_into(const AVFrame& picture, AVFrame& target, const Area& area, bool full_range) {
   const auto source = static_cast<AVPixelFormat>(picture.format);
+  const auto format = static_cast<AVPixelFormat>(target.format);
   const char* const name = av_get_pix_fmt_name(source);
   if (sws_isSupportedInput(without_range(source)) == 0) {
     return unsupported(std::string("pixel format ") + (name != nullptr ? name : "unknown") + " cannot be converted");
   }
   thread_local std::unique_ptr<SwsContext, SwsDeleter> scaler;
-  scaler.reset(sws_getCachedContext(scaler.release(), picture.width, picture.height, without_range(source),
-                                    picture.width, picture.height, without_range(format),
+  scaler.reset(sws_getCachedContext(scaler.release(), picture.width, picture.height, without_range(source), area.width,
+                                    area.height, without_range(format),
                                     SWS_BILINEAR | SWS_FULL_CHR_H_INT | SWS_ACCURATE_RND, nullptr, nullptr, nullptr));
-  AVFramePtr converted = new_picture(format, picture.width, picture.height);
-  if (!scaler || !converted) return engine_error("no memory to convert a picture");
+  if (!scaler) return engine_error("no memory to convert a picture");
   const bool from_rgb = (av_pix_fmt_desc_get(source)->flags & AV_PIX_FMT_FLAG_RGB) != 0;
   const int* const matrix = coefficients(from_rgb ? AVCOL_SPC_SMPTE170M : matrix_of(picture));
   sws_setColorspaceDetails(scaler.get(), matrix, is_full_range(picture) ? 1 : 0, matrix, full_range ? 1 : 0, 0, 1 << 16,
                            1 << 16);
-  if (sws_scale(scaler.get(), picture.data, picture.linesize, 0, picture.height, converted->data,
-                converted->linesize) != picture.height) {
+  uint8_t* planes[4] = {target.data[0], target.data[1], target.data[2], target.data[3]};
+  const AVPixFmtDescriptor& description = *av_pix_fmt_desc_get(format);
+  for (int c = 0; c < description.nb_components; ++c) {
+    const AVComponentDescriptor& component = description.comp[c];
+    const bool is_chroma = c > 0 && (description.flags & AV_PIX_FMT_FLAG_RGB) == 0;
+    const int x = is_chroma ? area.x >> description.log2_chroma_w : area.x;
+    const int y = is_chroma ? area.y >> description.log2_chroma_h : area.y;
+    planes[component.plane] = target.data[component.plane] + y * target.linesize[component.plane] + x * component.step;
+  }
+  if (sws_scale(scaler.get(), picture.data, picture.linesize, 0, picture.height, planes, target.linesize) !=
+      area.height) {
     return engine_error(std::string("swscale failed on pixel format ") + name);
   }
-  converted->color_range = full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
-  converted->colorspace = from_rgb ? AVCOL_SPC_SMPTE170M : picture.colorspace;
-  converted->color_primaries = picture.color_primaries;
-  converted->color_trc = picture.color_trc;
-  converted->sample_aspect_ratio = picture.sample_aspect_ratio;
-  if (from_rgb) converted->chroma_location = AVCHROMA_LOC_LEFT;
+  target.color_range = full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+  target.colorspace = from_rgb ? AVCOL_SPC_SMPTE170M : picture.colorspace;
+  target.color_primaries = picture.color_primaries;
+  target.color_trc = picture.color_trc;
+  target.sample_aspect_ratio = picture.sample_aspect_ratio;
+  if (from_rgb) target.chroma_location = AVCHROMA_LOC_LEFT;
+  return {};
+}
+
+}  // namespace
+
+Result<AVFramePtr> convert(const AVFrame& picture, AVPixelFormat format, bool full_range) {
+  AVFramePtr converted = new_picture(format, picture.width, picture.height);
+  if (!converted) return engine_error("no memory to convert a picture");
+  STROBE_TRY(scale_into(picture, *converted, {0, 0, picture.width, picture.height}, full_range));
   return converted;
+}
+
+Result<AVFramePtr> fit(const AVFrame& picture, AVPixelFormat format, bool full_range, int width, int height) {
+  AVFramePtr target = new_picture(format, width, height);
+  if (!target) return engine_error("no memory to scale a picture");
+  const ptrdiff_t strides[4] = {target->linesize[0], target->linesize[1], target->linesize[2], target->linesize[3]};
+  av_image_fill_black(target->data, strides, format, full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG, width, height);
+  const double scale =
+      std::min(static_cast<double>(width) / picture.width, static_cast<double>(height) / picture.height);
+  // Even places and sizes, as subsampled formats need them.
+  const auto even = [](double length, int most) {
+    return std::clamp(static_cast<int>(std::lround(length)) & ~1, std::min(2, most), most);
+  };
+  const int fitted_width = even(picture.width * scale, width);
+  const int fitted_height = even(picture.height * scale, height);
+  const Area area = {((width - fitted_width) / 2) & ~1, ((height - fitted_height) / 2) & ~1, fitted_width,
+                     fitted_height};
+  STROBE_TRY(scale_into(picture, *target, area, full_range));
+  return target;
 }
 
 }  // namespace strobe::media

@@ -1,4 +1,4 @@
-// Conversion between pixel formats of one size, by swscale, into pooled buffers.
+// Conversion between pixel formats and sizes, by swscale, into pooled buffers.
 #pragma once
 
 #include "media/ffmpeg/av.h"
@@ -25,5 +25,8 @@ AVFramePtr new_picture(AVPixelFormat format, int width, int height);
 // The picture in another pixel format (and, where full_range is given, range); colour metadata is carried over.
 // Errors: kUnsupported (format), kEngine.
 Result<AVFramePtr> convert(const AVFrame& picture, AVPixelFormat format, bool full_range);
+
+// The same in another size: as large as it fits without distortion, in the middle of black. format: planar or RGB.
+Result<AVFramePtr> fit(const AVFrame& picture, AVPixelFormat format, bool full_range, int width, int height);
 
 }  // namespace strobe::media

@@ -114,14 +114,14 @@ class FileWriter : public VideoWriter {
 
   Result<void> write_picture(const Frame& frame) {
     if (!frame.picture) return internal_error("a frame without a picture was given to the video writer");
-    if (frame.width != width_ || frame.height != height_) {
-      return bad_data("frame " + std::to_string(frame.index) + " is " + size_text(frame.width, frame.height) +
-                      ", the video " + size_text(width_, height_));
-    }
+    const bool fits = frame.width == width_ && frame.height == height_;
     if (!encoder_) STROBE_TRY(open_encoder(frame.picture.get()));
+    const bool full_range = encoder_->color_range == AVCOL_RANGE_JPEG;
     AVFramePtr picture;
-    if (frame.picture->format != encoder_->pix_fmt) {
-      STROBE_ASSIGN(picture, convert(*frame.picture, encoder_->pix_fmt, encoder_->color_range == AVCOL_RANGE_JPEG));
+    if (!fits) {  // a folder of unequal pictures, or a stream that changed its size
+      STROBE_ASSIGN(picture, fit(*frame.picture, encoder_->pix_fmt, full_range, encoder_->width, encoder_->height));
+    } else if (frame.picture->format != encoder_->pix_fmt) {
+      STROBE_ASSIGN(picture, convert(*frame.picture, encoder_->pix_fmt, full_range));
     } else {
       picture.reset(av_frame_clone(frame.picture.get()));
       if (!picture) return engine_error("no memory for a frame");
