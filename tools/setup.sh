@@ -8,7 +8,7 @@ stamp=$deps/.complete-$(sha256sum "$0" | cut -c1-16)
 
 build_packages=(
   g++ cmake ninja-build ccache pkg-config git python3 python3-venv
-  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev libfreetype-dev fonts-dejavu-core
   libopencv-dev
 )
