@@ -68,7 +68,6 @@ class PictureSource : public Source {
       info_.codec = picture->info.codec;
       info_.pixel_format = picture->info.pixel_format;
       damaged_ += picture->damaged;
-      first_path_ = paths_[position_ - 1];
       waiting_ = std::move(picture->pixels);
     }
     if (!waiting_) return bad_data("none of its " + std::to_string(paths_.size()) + " pictures can be decoded");
@@ -87,11 +86,6 @@ class PictureSource : public Source {
       }
       damaged_ += picture->damaged;
       pixels = std::move(picture->pixels);
-      if (pixels->width != info_.width || pixels->height != info_.height) {
-        return bad_data("its size is " + size_text(pixels->width, pixels->height) + ", but " + first_path_ + " has " +
-                        size_text(info_.width, info_.height) + "; all pictures of a folder must have one size")
-            .at(path);
-      }
     }
     if (!pixels) return std::optional<Frame>();
     const double time_s = info_.fps > 0 ? static_cast<double>(index_) / info_.fps : 0;
@@ -102,7 +96,6 @@ class PictureSource : public Source {
   std::vector<std::string> paths_;
   SourceInfo info_;
   SourceOptions options_;
-  std::string first_path_;
   AVFramePtr waiting_;
   size_t position_ = 0;
   int64_t index_ = 0;
