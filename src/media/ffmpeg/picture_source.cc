@@ -11,10 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string size_text(int width, int height) {
-  return std::to_string(width) + "x" + std::to_string(height);
-}
-
 struct Picture {
   AVFramePtr pixels;
   SourceInfo info;
