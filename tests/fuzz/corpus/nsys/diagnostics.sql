@@ -1,0 +1,1 @@
+SQLINSERT INTO DIAGNOSTIC_EVENT VALUES (0, 0, 0, 3, 'events lost /a/b ' || char(10, 0, 9), 0); UPDATE TARGET_INFO_GPU SET id = -9

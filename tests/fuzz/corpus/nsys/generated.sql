@@ -1,0 +1,1 @@
+SQLDROP TABLE StringIds; CREATE TABLE StringIds (id, value TEXT AS (hex(zeroblob(900000000)))); INSERT INTO StringIds(id) VALUES (1)

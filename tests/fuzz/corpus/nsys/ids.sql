@@ -1,0 +1,1 @@
+SQLUPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET streamId = -1, deviceId = 1 << 40, globalPid = -1, copyKind = 255, bytes = -5

@@ -1,0 +1,1 @@
+SQLUPDATE NVTX_EVENTS SET text = ', seq = 1', domainId = 3, category = 2, doubleValue = 1e999

@@ -1,0 +1,1 @@
+SQLUPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = rowid << 56, nameId = 'x'
