@@ -2,8 +2,8 @@
 // The importer of Nsight Systems exports: any bytes give a timeline that holds together, or an error. Input that starts
 // with "SQL" is a script that damages a small valid export, "BIN" patches its bytes, "CUT" cuts it; anything else is a
 // file.
+#include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -134,16 +134,18 @@ std::string cut(std::string_view where) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const bool is_script = input.starts_with("SQL");
-  const int fd = ::memfd_create("export", 0);
-  if (fd < 0) return 0;
-  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  // SQLite follows a link such as /proc/self/fd/3 to its target, which a file in memory has not; hence a real file.
+  const std::string path = "/dev/shm/strobe-fuzz-" + std::to_string(::getpid());
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  check(fd >= 0, "cannot make a file in /dev/shm");
   const std::string file = is_script                  ? valid_export()
                            : input.starts_with("BIN") ? patched(input.substr(3))
                            : input.starts_with("CUT") ? cut(input.substr(3))
                                                       : std::string(input);
-  check(::write(fd, file.data(), file.size()) == static_cast<ssize_t>(file.size()), "memfd");
+  check(::write(fd, file.data(), file.size()) == static_cast<ssize_t>(file.size()), "cannot write the file");
   if (is_script) damage(path, std::string(input.substr(3)));
   if (const auto timeline = importers::import_nsys(path, {})) check_timeline(*timeline);
   ::close(fd);
+  ::unlink(path.c_str());
   return 0;
 }
