@@ -31,7 +31,7 @@ function(strobe_warnings target)
 endfunction()
 
 if(STROBE_SANITIZE)
-  add_compile_options(-fsanitize=${STROBE_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${STROBE_SANITIZE} -fno-omit-frame-pointer)
   # GCC takes its own instrumentation of a std::optional for a read of uninitialised memory (PR 105562).
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${STROBE_SANITIZE})
