@@ -4,9 +4,7 @@
 #include "importers/importer.h"
 #include "importers/json_scan.h"
 #include "importers/kineto.h"
-#if __has_include("importers/nsys.h")
 #include "importers/nsys.h"
-#endif
 #include "importers/nvprof.h"
 #include "importers/trtexec.h"
 
@@ -47,13 +45,9 @@ Result<std::string> detect(std::string_view start) {
   return unknown_format(start);
 }
 
-Result<trace::Timeline> import_as(const std::string& format, [[maybe_unused]] const std::filesystem::path& path,
-                                  ByteStream& stream, const ImportOptions& options) {
-#if __has_include("importers/nsys.h")
+Result<trace::Timeline> import_as(const std::string& format, const std::filesystem::path& path, ByteStream& stream,
+                                  const ImportOptions& options) {
   if (format == "nsys") return import_nsys(path, options);
-#else
-  if (format == "nsys") return unsupported("Nsight Systems exports cannot be imported by this build");
-#endif
   if (format == "nvprof") return import_nvprof(stream, options);
   if (format == "trtexec") return import_trtexec(stream, options);
   return import_kineto(stream, options);

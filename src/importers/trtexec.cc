@@ -179,7 +179,8 @@ class Importer {
     const std::string name = text_of(find(object, "name"));
     timeline_.tables[0].add_row({name, cell(total), cell(average), cell(ms_to_ns(object, {"medianMs"})),
                                  percent ? Cell(static_cast<double>(*percent) / 1e11) : Cell()});
-    trace::NetworkKernel kernel{.name = timeline_.strings.intern(name)};
+    trace::NetworkKernel kernel;
+    kernel.name = timeline_.strings.intern(name);
     if (average) kernel.duration_ns.push_back(*average);
     timeline_.kernels.push_back(std::move(kernel));
   }
@@ -214,7 +215,9 @@ class Importer {
     layer.name = strings.intern(text_of(name ? name : &plain_name));
     layer.type = strings.intern(text_of(find(object, "LayerType")));
     if (const Value* outputs = find(object, "Outputs")) layer.shape = strings.intern(dimensions(outputs->text));
-    trace::NetworkKernel kernel{.name = layer.name, .type = layer.type};
+    trace::NetworkKernel kernel;
+    kernel.name = layer.name;
+    kernel.type = layer.type;
     kernel.implementation = strings.intern(text_of(find(object, "TacticName")));
     kernel.layers.push_back(static_cast<int32_t>(timeline_.layers.size()));
     timeline_.layers.push_back(layer);
