@@ -26,5 +26,6 @@ std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_info_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_recover_command();
+std::unique_ptr<Command> make_import_command();
 
 }  // namespace strobe::app

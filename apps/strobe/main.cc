@@ -19,6 +19,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_layers_command());
   commands.push_back(make_report_command());
   commands.push_back(make_recover_command());
+  commands.push_back(make_import_command());
   commands.push_back(make_info_command());
   commands.push_back(make_doctor_command());
   return commands;

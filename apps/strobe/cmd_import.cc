@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "command.h"
+#include "importers/importer.h"
+#include "report/table_format.h"
+#include "trace/store.h"
+
+namespace strobe::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::atomic<bool> stop_requested{false};
+
+// The first Ctrl-C keeps what was read; the second one ends the program at once.
+void on_interrupt(int signal) {
+  if (stop_requested.exchange(true)) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+// A bar on the terminal, at most ten times a second; nothing where stderr is none.
+class Progress {
+ public:
+  explicit Progress(bool wanted) : on_(wanted && isatty(STDERR_FILENO)) {}
+  ~Progress() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  void show(uint64_t done, uint64_t total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_ || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    shown_ = true;
+    constexpr double kMega = 1e6;
+    if (total == 0) {
+      fmt::print(stderr, "\r\033[K{:.0f} MB", static_cast<double>(done) / kMega);
+    } else {
+      constexpr size_t kWidth = 40;
+      const double share = static_cast<double>(done) / static_cast<double>(total);
+      const std::string bar(static_cast<size_t>(share * kWidth), '#');
+      fmt::print(stderr, "\r\033[K[{:<{}}] {:3.0f}% of {:.0f} MB", bar, kWidth, share * 100,
+                 static_cast<double>(total) / kMega);
+    }
+    std::fflush(stderr);
+  }
+
+ private:
+  bool on_, shown_ = false;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+// "runs/worker0.pt.trace.json.gz" -> "worker0.pt.trace.sqlite", in the current folder.
+fs::path default_output(const fs::path& input) {
+  fs::path name = input.filename();
+  if (name.extension() == ".gz") name.replace_extension();
+  return name.replace_extension(".sqlite");
+}
+
+Table summary(const trace::Timeline& timeline, const std::string& title) {
+  Table table(title, {{"what", "Kind of record", 0},
+                      {"count", "How many", 0},
+                      {"total_ms", "Sum of durations (nested ranges count in each other)", 3}});
+  constexpr std::array<const char*, 10> kKinds{"annotations", "operators", "API calls", "OS calls",         "overhead",
+                                               "kernels",     "copies",    "memsets",   "synchronisations", "graphs"};
+  std::array<int64_t, kKinds.size()> counts{}, sums{};
+  const trace::Ranges& ranges = timeline.ranges;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto kind = static_cast<size_t>(ranges.kind[i]);
+    ++counts[kind];
+    sums[kind] += ranges.end_ns[i] - ranges.start_ns[i];
+  }
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    if (counts[kind] > 0)
+      table.add_row({std::string(kKinds[kind]), counts[kind], static_cast<double>(sums[kind]) / 1e6});
+  const auto add = [&table](const char* what, size_t count) {
+    if (count > 0) table.add_row({std::string(what), static_cast<int64_t>(count), Cell()});
+  };
+  add("arguments", timeline.arguments.size());
+  add("flows", timeline.flows.size());
+  add("counter values", timeline.counters.size());
+  add("marks", timeline.marks.size());
+  add("network layers", timeline.layers.size());
+  add("network kernels", timeline.kernels.size());
+  add("tables", timeline.tables.size());
+  for (const auto& [kind, count] : timeline.losses.faults) table.notes.push_back(fmt::format("{} x {}", count, kind));
+  if (timeline.losses.dropped_records > 0)
+    table.notes.push_back(
+        fmt::format("{} records were dropped while it was recorded", timeline.losses.dropped_records));
+  return table;
+}
+
+class ImportCommand : public Command {
+ public:
+  const char* name() const override { return "import"; }
+  const char* summary() const override { return "Another tool's trace as a Strobe trace"; }
+  const char* group() const override { return "Move"; }
+  const char* example() const override { return "strobe import worker0.pt.trace.json.gz -o worker0.sqlite"; }
+
+  void declare(CLI::App& app) override {
+    std::string formats;
+    for (const auto& format : importers::known_formats())
+      formats.append(formats.empty() ? "" : ", ").append(format.name);
+    app.add_option("file", file_,
+                   "PyTorch or Chrome JSON (.gz too), Nsight Systems SQLite export, nvprof log, trtexec JSON")
+        ->required();
+    app.add_option("-o,--output", output_,
+                   "Trace file to write; default: the file's name with .sqlite, in this folder");
+    app.add_option("--format", format_, "Format of the file: " + formats + "; default: by its content");
+    app.add_flag("--quiet", quiet_, "Say nothing but errors");
+  }
+
+  Result<int> run() override {
+    const fs::path output = output_.empty() ? default_output(file_) : fs::path(output_);
+    std::error_code ignored;
+    if (fs::equivalent(file_, output, ignored))
+      return usage_error("the output " + output.string() + " is the input itself; give another one with -o");
+    std::signal(SIGINT, on_interrupt);
+    std::signal(SIGTERM, on_interrupt);
+    importers::ImportOptions options{.format = format_, .on_progress = {}, .stop = &stop_requested};
+    trace::Timeline timeline;
+    {
+      Progress progress(!quiet_);
+      options.on_progress = [&progress](uint64_t done, uint64_t total) { progress.show(done, total); };
+      STROBE_ASSIGN(timeline, importers::import_trace(file_, options));
+    }
+    STROBE_TRY(trace::write_store(timeline, output));
+    if (!quiet_) {
+      const std::string title =
+          fmt::format("{} ({}, {:.3f} s) -> {}", fs::path(file_).filename().string(), timeline.facts["import.format"],
+                      static_cast<double>(timeline.duration_ns) / 1e9, output.string());
+      std::fputs(report::format_table(app::summary(timeline, title), report::Format::kText).c_str(), stdout);
+    }
+    constexpr int kInterruptedCode = 130;
+    return stop_requested ? kInterruptedCode : 0;
+  }
+
+ private:
+  std::string file_, output_, format_;
+  bool quiet_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_import_command() {
+  return std::make_unique<ImportCommand>();
+}
+
+}  // namespace strobe::app
