@@ -1,5 +1,5 @@
-// Importers: other tools' traces as Timelines. Each format is one folder-level subject with a function of the same shape;
-// import_trace looks at the file's first bytes and picks one.
+// Importers: other tools' traces as Timelines. Each format is one folder-level subject with a function of the same
+// shape; import_trace looks at the file's first bytes and picks one.
 #pragma once
 
 #include <atomic>

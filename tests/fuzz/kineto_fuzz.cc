@@ -32,7 +32,7 @@ void check(const trace::Timeline& timeline) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   size_t counts[2] = {0, 0};
-  for (const size_t block : {size_t{256} << 10, size_t{61}}) {
+  for (const size_t block : {size_t{4096}, size_t{61}}) {
     const auto stream = importers::ByteStream::of_text(text, block);
     const auto timeline = importers::import_kineto(*stream, {});
     if (timeline) {
