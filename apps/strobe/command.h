@@ -22,6 +22,14 @@ class Command {
 
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_layers_command();
+std::unique_ptr<Command> make_stats_command();
+std::unique_ptr<Command> make_kernels_command();
+std::unique_ptr<Command> make_memcpy_command();
+std::unique_ptr<Command> make_idle_command();
+std::unique_ptr<Command> make_launches_command();
+std::unique_ptr<Command> make_advise_command();
+std::unique_ptr<Command> make_compare_command();
+std::unique_ptr<Command> make_query_command();
 std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_info_command();
 std::unique_ptr<Command> make_doctor_command();

@@ -17,6 +17,14 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_run_command());
   commands.push_back(make_layers_command());
+  commands.push_back(make_stats_command());
+  commands.push_back(make_kernels_command());
+  commands.push_back(make_memcpy_command());
+  commands.push_back(make_idle_command());
+  commands.push_back(make_launches_command());
+  commands.push_back(make_advise_command());
+  commands.push_back(make_compare_command());
+  commands.push_back(make_query_command());
   commands.push_back(make_report_command());
   commands.push_back(make_recover_command());
   commands.push_back(make_import_command());

@@ -1,0 +1,41 @@
+#include <string>
+
+#include "analyze/memcpy.h"
+#include "ask.h"
+#include "command.h"
+
+namespace strobe::app {
+namespace {
+
+class MemcpyCommand : public Command {
+ public:
+  const char* name() const override { return "memcpy"; }
+  const char* summary() const override { return "Copies: bytes, speed, memory, overlap with kernels"; }
+  const char* group() const override { return "Ask"; }
+  const char* example() const override { return "strobe memcpy trace.json.gz"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
+    app.add_flag("--overlap", overlap_, "One row a device: time of kernels, of copies, and of both together");
+    app.add_option("--format", format_, "text, csv or json")->capture_default_str();
+  }
+
+  Result<int> run() override {
+    STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    print_table(overlap_ ? analyze::memcpy_overlap(timeline) : analyze::memcpy_table(timeline), format);
+    return 0;
+  }
+
+ private:
+  std::string trace_, format_ = "text";
+  bool overlap_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_memcpy_command() {
+  return std::make_unique<MemcpyCommand>();
+}
+
+}  // namespace strobe::app
