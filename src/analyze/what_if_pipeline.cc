@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <map>
 
-#include "base/statistics.h"
-
 namespace strobe::analyze {
 
 using trace::Timeline;
@@ -77,23 +75,48 @@ void use_passes_alone(const PipelineRun& run, PipelineModel& model) {
   model.slowdown = std::clamp(cpu / cpu_alone - 1, 0.0, kMost);
 }
 
-// The median gap between two reads that nothing held up: what a thread needs from one piece of work to the next.
-double turnaround(const Timeline& timeline, const PipelineRun& run) {
-  const int64_t name = timeline.strings.find(run.stages.front());
-  const int64_t back_pressure = timeline.strings.find("back-pressure");
-  std::vector<double> gaps;
-  int64_t end = -1;
-  int32_t lane = trace::kNone;
+// How long each piece of work was ready before it started: its worker was free, and the stage before had handed its
+// batch over. More than a scheduler explains is no delay of it, and left to show as an error of the replay.
+void find_delays(const Timeline& timeline, const PipelineRun& run, PipelineModel& model) {
+  constexpr double kLongest = 10e6;
   const trace::Ranges& ranges = timeline.ranges;
+  const int64_t back_pressure = timeline.strings.find("back-pressure");
+  std::map<int64_t, size_t> stage_of;
+  for (size_t i = 0; i < model.stages.size(); ++i) {
+    stage_of[timeline.strings.find(model.stages[i].name)] = i;
+    model.stages[i].delay_ns.assign(model.stages[i].work_ns.size(), 0);
+  }
+  const auto batch_size = static_cast<size_t>(model.batch);
+  const size_t batches = (model.frames.size() + batch_size - 1) / batch_size;
+  // When a stage had handed a batch over.
+  std::vector<std::vector<int64_t>> handed(model.stages.size(), std::vector<int64_t>(batches, run.start_ns));
+  std::vector<int64_t> free_at(timeline.lanes.size(), run.start_ns);
+  std::vector<size_t> stage_on(timeline.lanes.size(), model.stages.size());
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges.start_ns[i] < run.start_ns || ranges.end_ns[i] > run.end_ns) continue;
-    if (ranges.name[i] == back_pressure && ranges.lane[i] == lane) end = -1;
-    if (ranges.name[i] != name) continue;
-    if (end >= 0 && lane == ranges.lane[i]) gaps.push_back(static_cast<double>(ranges.start_ns[i] - end));
-    end = ranges.end_ns[i];
-    lane = ranges.lane[i];
+    const auto frame = std::lower_bound(model.frames.begin(), model.frames.end(), ranges.frame[i]);
+    const bool is_known = frame != model.frames.end() && *frame == ranges.frame[i];
+    const auto index = static_cast<size_t>(frame - model.frames.begin());
+    const auto lane = static_cast<size_t>(ranges.lane[i]);
+    if (ranges.name[i] == back_pressure) {
+      free_at[lane] = ranges.end_ns[i];
+      if (is_known && stage_on[lane] < handed.size()) handed[stage_on[lane]][index / batch_size] = ranges.end_ns[i];
+      continue;
+    }
+    const auto stage = stage_of.find(ranges.name[i]);
+    if (stage == stage_of.end() || free_at[lane] > ranges.start_ns[i]) continue;
+    const size_t at = stage->second;
+    if (is_known) {
+      const int64_t ready = std::max(free_at[lane], at == 0 ? run.start_ns : handed[at - 1][index / batch_size]);
+      const auto delay = static_cast<double>(std::max<int64_t>(0, ranges.start_ns[i] - ready));
+      const bool is_first = index == 0 && at == 0;  // what comes before it is not the pipeline's
+      if (delay <= kLongest && !is_first)
+        model.stages[at].delay_ns[model.stages[at].per_batch ? index / batch_size : index] = delay;
+      handed[at][index / batch_size] = ranges.end_ns[i];
+    }
+    free_at[lane] = ranges.end_ns[i];
+    stage_on[lane] = at;
   }
-  return gaps.empty() ? 0 : quantile(gaps, 0.5);
 }
 
 }  // namespace
@@ -109,7 +132,8 @@ Result<PipelineModel> pipeline_model(const Timeline& timeline, const PipelineRun
   const bool is_live = kind != timeline.facts.end() && (kind->second == "rtsp" || kind->second == "camera");
   bool after_parallel = false;
   for (const std::string& name : run.stages) {
-    StageModel stage{.name = name, .work_ns = {}};
+    StageModel stage;
+    stage.name = name;
     if (name == "infer") {
       stage.workers = static_cast<int64_t>(fact(timeline, "pipeline.sessions", 1));
       stage.cores = std::min(model.cores, fact(timeline, "pipeline.threads_per_session", 1));
@@ -143,7 +167,7 @@ Result<PipelineModel> pipeline_model(const Timeline& timeline, const PipelineRun
     if (frame.finished) ++index;
   }
   remove_stretch(model, pieces);
-  model.turnaround_ns = turnaround(timeline, run);
+  find_delays(timeline, run, model);
   int64_t first = run.end_ns, last = run.start_ns;
   for (const Frame& frame : run.frames) {
     first = std::min(first, frame.start_ns);

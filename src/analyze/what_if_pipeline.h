@@ -19,6 +19,8 @@ struct StageModel {
   bool per_batch = false;       // one piece of work a batch
   double cores = 1;             // that one worker keeps busy
   std::vector<double> work_ns;  // by frame (of a per_batch stage: by batch): time alone on free cores
+  // Parallel to work_ns, or empty: from when it was ready until it started, as a scheduler holds up a ready thread.
+  std::vector<double> delay_ns;
 };
 
 struct PipelineModel {
@@ -26,8 +28,7 @@ struct PipelineModel {
   double slowdown = 0;  // of everything while all cores are busy: shared caches and memory
   int64_t queue_capacity = 4;
   int64_t batch = 1;
-  double turnaround_ns = 0;  // from the end of one piece of work to the start of the next that was ready
-  double around_ns = 0;      // of the run, before the first piece of work and after the last
+  double around_ns = 0;  // of the run, before the first piece of work and after the last
   std::vector<StageModel> stages;
   std::vector<int64_t> frames;     // ids, in the order of the source
   std::vector<double> arrival_ns;  // of a live source: when each frame came; else empty

@@ -73,8 +73,8 @@ class Simulation {
     if (next_read_ == model_.frames.size()) return;
     worker.frame = next_read_++;
     worker.batch = worker.frame / static_cast<size_t>(std::max<int64_t>(1, model_.batch));
-    read_ns_[worker.frame] = now_ + model_.turnaround_ns;
-    begin(index, stage(worker).work_ns[worker.frame]);
+    begin(index, worker.frame);
+    read_ns_[worker.frame] = now_ + worker.delay_ns;
     if (!model_.arrival_ns.empty()) {
       // A live source gives a frame when it comes.
       const double wait = model_.arrival_ns[worker.frame] - now_ - worker.left_ns;
@@ -82,10 +82,11 @@ class Simulation {
     }
   }
 
-  void begin(size_t index, double work_ns) {
+  void begin(size_t index, size_t piece) {
     Worker& worker = workers_[index];
-    worker.left_ns = work_ns;
-    worker.delay_ns = model_.turnaround_ns;
+    const StageModel& model = stage(worker);
+    worker.left_ns = model.work_ns[piece];
+    worker.delay_ns = model.delay_ns.empty() ? 0 : model.delay_ns[piece];
     worker.busy = true;
     worker.piece = pieces_.size();
     pieces_.push_back({worker.stage, cause_, now_, now_});
@@ -95,7 +96,7 @@ class Simulation {
     Worker& worker = workers_[index];
     worker.batch = batch;
     worker.frame = batches_[batch].first;
-    begin(index, stage(worker).work_ns[stage(worker).per_batch ? batch : worker.frame]);
+    begin(index, stage(worker).per_batch ? batch : worker.frame);
   }
 
   // Time passes until some work ends; false: none is left.
@@ -160,7 +161,7 @@ class Simulation {
       if (worker.frame + 1 < batch.behind) {
         if (worker.stage == 0) return begin_read(index);
         ++worker.frame;
-        return begin(index, stage(worker).work_ns[worker.frame]);
+        return begin(index, worker.frame);
       }
     }
     if (is_last) return proceed(index);

@@ -12,11 +12,17 @@ namespace {
 
 using test::TimelineMaker;
 
+void add_stage(PipelineModel& model, const char* name, std::vector<double> work_ns) {
+  model.stages.emplace_back();
+  model.stages.back().name = name;
+  model.stages.back().work_ns = std::move(work_ns);
+}
+
 PipelineModel two_stages(double read_ns, double infer_ns, size_t frames) {
   PipelineModel model;
   model.cores = 4;
-  model.stages.push_back({.name = "read", .work_ns = std::vector<double>(frames, read_ns)});
-  model.stages.push_back({.name = "infer", .work_ns = std::vector<double>(frames, infer_ns)});
+  add_stage(model, "read", std::vector<double>(frames, read_ns));
+  add_stage(model, "infer", std::vector<double>(frames, infer_ns));
   for (size_t i = 0; i < frames; ++i) model.frames.push_back(static_cast<int64_t>(i));
   return model;
 }
@@ -51,7 +57,8 @@ TEST(Simulate, OrderedStagesWaitForBatchesThatWereOvertaken) {
   PipelineModel model = two_stages(1, 10, 4);
   model.stages[1].workers = 2;
   model.stages[1].work_ns = {100, 10, 10, 10};
-  model.stages.push_back({.name = "post", .ordered = true, .work_ns = {1, 1, 1, 1}});
+  add_stage(model, "post", {1, 1, 1, 1});
+  model.stages.back().ordered = true;
   const PipelineOutcome outcome = simulate(model);
   // Frame 0 leaves infer at 101; the others, finished by then, follow it.
   EXPECT_NEAR(outcome.finished_ns[0], 102, 1e-3);
@@ -158,11 +165,11 @@ TEST(WhatIf, NotReliableWhereTheModelMissesTheMeasurement) {
   TimelineMaker maker;
   maker.timeline.facts = {{"pipeline.stages", "read,infer"}, {"cores", "4"}};
   const int32_t main = maker.lane(1), reader = maker.lane(2), worker = maker.lane(3);
-  maker.range("run", main, 0, 200'000'000);
+  maker.range("run", main, 0, 1'000'000'000);
   for (int64_t f = 0; f < 20; ++f) {
-    maker.range("read", reader, f * 10'000'000, f * 10'000'000 + 1'000'000, f);
-    // Frames lie about for 5 ms although the worker is free.
-    maker.range("infer", worker, f * 10'000'000 + 6'000'000, f * 10'000'000 + 7'000'000, f);
+    maker.range("read", reader, f * 50'000'000, f * 50'000'000 + 1'000'000, f);
+    // Frames lie about for 40 ms although the worker is free.
+    maker.range("infer", worker, f * 50'000'000 + 41'000'000, f * 50'000'000 + 42'000'000, f);
   }
   auto answer = what_if(maker.finish(), {});
   ASSERT_TRUE(answer) << answer.error().to_string();
