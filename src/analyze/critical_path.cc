@@ -288,6 +288,13 @@ Result<CriticalPath> critical_path(const Timeline& timeline, const WindowChoice&
   path.events.erase(std::unique(path.events.begin(), path.events.end()), path.events.end());
   count_edges(graph, window, path);
   path.rows = path_rows(path, figures_of(timeline, graph, window, path));
+  const auto has = [&path](EdgeType type) {
+    return std::any_of(path.by_type.begin(), path.by_type.end(),
+                       [type](const auto& counted) { return counted.first == name_of(type); });
+  };
+  if (has(EdgeType::kLaunch) && !has(EdgeType::kSync))
+    path.rows.notes.push_back(
+        "no recorded call of this window waits for the device, so its work can only be on the path at the end");
   if (graph.contradictions() > 0)
     path.rows.notes.push_back(
         std::to_string(graph.contradictions()) +

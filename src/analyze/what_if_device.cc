@@ -49,6 +49,13 @@ class Replay {
     return {};
   }
 
+  bool has_sync() const {
+    for (size_t i = 0; i < services_.size(); ++i)
+      for (const Edge& edge : graph_.into(static_cast<int32_t>(i)))
+        if (edge.type == EdgeType::kSync) return true;
+    return false;
+  }
+
   // Operations that a selector means.
   Result<std::vector<uint8_t>> selected(const Selector& what) const {
     const trace::Ranges& ranges = timeline_.ranges;
@@ -192,6 +199,9 @@ Result<WhatIf> device_what_if(const Timeline& timeline, const WhatIfOptions& opt
       "waits for which the trace has no reason are kept, so the replay without a change is exact and says nothing "
       "about "
       "the prediction");
+  if (!timeline.device_ops.empty() && !replay.has_sync())
+    answer.answer.notes.push_back(
+        "no recorded call waits for the device, so that threads do not feel in the replay how long its work takes");
   answer.path = path_table(replay.path(replay.services()), replay.path(services));
   if (!options.sweep) return answer;
 
