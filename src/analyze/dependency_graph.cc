@@ -54,13 +54,13 @@ void DependencyGraph::index_lanes() {
 void DependencyGraph::index_edges(const std::vector<Edge>& edges) {
   first_edge_.assign(operations_.size() + 1, 0);
   const auto possible = [this](const Edge& edge) {
-    return edge.from < edge.to &&
+    return edge.from >= 0 && edge.from < edge.to &&
            operations_[static_cast<size_t>(edge.from)].end_ns <= operations_[static_cast<size_t>(edge.to)].start_ns;
   };
   for (const Edge& edge : edges) {
     if (possible(edge))
       ++first_edge_[static_cast<size_t>(edge.to) + 1];
-    else
+    else if (edge.from >= 0 && edge.to >= 0)  // else an end is no operation: a range that is all in ranges inside it
       ++contradictions_;
   }
   for (size_t i = 1; i < first_edge_.size(); ++i) first_edge_[i] += first_edge_[i - 1];
