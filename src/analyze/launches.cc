@@ -221,8 +221,10 @@ Table frame_bound(const Timeline& timeline, const FrameBoundOptions& options) {
     int64_t host = 0;
     auto gap =
         std::partition_point(work.gaps.begin(), work.gaps.end(), [&](const Gap& g) { return g.end <= span.start; });
-    for (; gap != work.gaps.end() && gap->start < span.end; ++gap)
-      host += std::max<int64_t>(0, std::min(gap->host_end, span.end) - std::max(gap->start, span.start));
+    for (; gap != work.gaps.end() && gap->start < span.end; ++gap) {
+      const int64_t from = std::max(gap->start, span.start), to = std::min(gap->host_end, span.end);
+      if (to > from) host += to - from;
+    }
     const auto first = std::lower_bound(work.starts.begin(), work.starts.end(), span.start);
     const int64_t operations = std::lower_bound(first, work.starts.end(), span.end) - first;
     const int64_t idle = duration - busy;

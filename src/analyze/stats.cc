@@ -95,6 +95,18 @@ Rows stage_rows(const Timeline& timeline) {
   return rows;
 }
 
+// "; there are 3 operator, 2 kernel"
+std::string what_there_is(const Timeline& timeline) {
+  size_t counts[std::size(kNames)] = {};
+  for (const RangeKind kind : timeline.ranges.kind)
+    for (const auto& [name, by] : kNames) counts[static_cast<size_t>(by)] += is_meant(kind, by) ? 1 : 0;
+  std::string text;
+  for (const auto& [name, by] : kNames)
+    if (const size_t count = counts[static_cast<size_t>(by)]; count > 0)
+      text += (text.empty() ? "; there are " : ", ") + std::to_string(count) + " " + name;
+  return text;
+}
+
 }  // namespace
 
 Result<StatsBy> parse_stats_by(const std::string& name) {
@@ -145,7 +157,8 @@ Table stats(const Timeline& timeline, const StatsOptions& options) {
     if (!rows.self_ns.empty()) row.back() = rows.self_ns[i];
     table.add_row(std::move(row));
   }
-  if (rows.duration_ns.empty()) table.notes.push_back(std::string("no ") + what + " in this trace");
+  if (rows.duration_ns.empty())
+    table.notes.push_back(std::string("no ") + what + " in this trace" + what_there_is(timeline));
   if (rows.open > 0)
     table.notes.push_back(count_of(rows.open, "range was", "ranges were") +
                           " still open when the recording ended and " + (rows.open == 1 ? "is" : "are") + " left out");

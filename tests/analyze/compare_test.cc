@@ -6,6 +6,8 @@
 #include <random>
 
 #include "analyze/device_maker.h"
+#include "importers/importer.h"
+#include "support/test_data.h"
 
 namespace strobe::analyze {
 namespace {
@@ -218,6 +220,23 @@ TEST(LargestChanges, ByHand) {
   one.top = 1;
   EXPECT_THAT(largest_changes(timeline(100, true), timeline(200, false), one).notes,
               ElementsAre(HasSubstr("the first 1 of 4 names")));
+}
+
+// The operators that HolisticTraceAnalysis' own test names as added.
+TEST(LargestChanges, NamesTheAddedOperatorsOfARealPair) {
+  const auto folder = test::shared_data("traces/kineto");
+  STROBE_REQUIRE_DATA(folder);
+  const auto a = importers::import_trace(folder / "compare_base.json.gz", {});
+  const auto b = importers::import_trace(folder / "compare_test.json.gz", {});
+  ASSERT_TRUE(a && b);
+  CompareOptions all;
+  all.top = 0;
+  const Table table = largest_changes(*a, *b, all);
+  std::vector<std::string> added;
+  for (size_t row = 0; row < table.row_count(); ++row)
+    if (table.text(row, "verdict") == "only in B") added.push_back(table.text(row, "metric"));
+  EXPECT_THAT(added, testing::UnorderedElementsAre("operator:AddmmBackward0", "operator:All2All_Pooled_Req",
+                                                   "operator:CatBackward0"));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "analyze/device_maker.h"
+#include "importers/importer.h"
+#include "support/test_data.h"
 
 namespace strobe::analyze {
 namespace {
@@ -153,6 +155,35 @@ TEST(Kernels, EqualTheDefinitionsOnRandomTimelines) {
           1e-9);
     }
   }
+}
+
+// 3,442 kernels, of which 1,810 were launched before the window.
+TEST(Kernels, OfARealNsightExport) {
+  const auto file = test::shared_data("traces/nsys/h100_2gpu_video_inference_1s.sqlite");
+  STROBE_REQUIRE_DATA(file);
+  const auto timeline = importers::import_trace(file, {});
+  ASSERT_TRUE(timeline) << timeline.error().to_string();
+  const Table table = kernels(*timeline, {});
+  double count = 0, launched = 0;
+  for (size_t row = 0; row < table.row_count(); ++row) {
+    count += *table.number(row, "count");
+    launched += *table.number(row, "launched");
+  }
+  EXPECT_EQ(count, 3442);
+  EXPECT_EQ(launched, 1632);
+  EXPECT_DOUBLE_EQ(*table.coverage, 1632.0 / 3442);
+  EXPECT_THAT(table.notes, Contains(HasSubstr("1810 kernels have no launch call")));
+}
+
+// A log of a Jetson Nano that holds sums only.
+TEST(Kernels, OfARealNvprofLog) {
+  const auto file = test::shared_data("traces/nvprof/profiling_torch_log_full.txt");
+  STROBE_REQUIRE_DATA(file);
+  const auto timeline = importers::import_trace(file, {});
+  ASSERT_TRUE(timeline) << timeline.error().to_string();
+  const Table table = kernels(*timeline, {});
+  EXPECT_EQ(table.text(0, "name"), "maxwell_scudnn_winograd_128x128_ldg1_ldg4_mobile_relu_tile148t_nt_v0");
+  EXPECT_THAT(table.notes, Contains(HasSubstr("made from a log")));
 }
 
 }  // namespace
