@@ -14,7 +14,7 @@ namespace strobe::app {
 
 struct CompareOutcome {
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();  // of the engines that ran, in the order asked for
-  int exit_code = 0;  // of the engine that did not finish, which has said why
+  int exit_code = 0;   // of the engine that did not finish, which has said why
   Result<void> ended;  // its error is that of the first engine that failed; later ones are not started
 };
 

@@ -21,8 +21,8 @@ struct WriterOptions {
 class VideoWriter {
  public:
   virtual ~VideoWriter() = default;
-  // A frame of another size than the video's is fitted into it, undistorted, with black beside it; odd sizes are cropped
-  // by one pixel as 4:2:0 needs. Errors: kIo (no space), kEngine (encoder).
+  // A frame of another size than the video's is fitted into it, undistorted, with black beside it; odd sizes are
+  // cropped by one pixel as 4:2:0 needs. Errors: kIo (no space), kEngine (encoder).
   virtual Result<void> write(const Frame& frame) = 0;
   // Flushes the encoder, writes the trailer and gives the file its name. A writer destroyed without it leaves no file.
   virtual Result<void> finish() = 0;

@@ -77,7 +77,7 @@ constexpr TableDefinition kDerived[] =
                                "migrationCause INTEGER, "
                                "graphNodeId INTEGER, virtualAddress INTEGER, copyCount INTEGER",
          "SELECT " STROBE_DEVICE_HEAD ", COALESCE(d.bytes, 0), COALESCE(d.copyKind, 0), NULL, d.sourceKind, "
-                                      "d.targetKind, NULL, NULL, NULL, NULL, NULL, "
+         "d.targetKind, NULL, NULL, NULL, NULL, NULL, "
          "NULL, NULL, NULL" STROBE_FROM_DEVICE "WHERE r.kind = 6"},
         {"CUPTI_ACTIVITY_KIND_MEMSET",
          STROBE_DEVICE_COLUMNS "value INTEGER NOT NULL, bytes INTEGER NOT NULL, graphNodeId INTEGER, memKind INTEGER",
@@ -87,7 +87,7 @@ constexpr TableDefinition kDerived[] =
          STROBE_DEVICE_COLUMNS
          "deprecatedSyncType INTEGER, syncType INTEGER NOT NULL, eventId INTEGER NOT NULL, eventSyncId INTEGER",
          "SELECT " STROBE_DEVICE_HEAD ", NULL, COALESCE(d.syncType, 0), COALESCE(d.syncCorrelation, 4294967295), "
-                                      "d.syncCorrelation" STROBE_FROM_DEVICE "WHERE r.kind = 8"},
+         "d.syncCorrelation" STROBE_FROM_DEVICE "WHERE r.kind = 8"},
         // What a wait waits for: the numbers of the call that recorded the event stand for the event.
         {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",
          "timestamp INTEGER, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, "
