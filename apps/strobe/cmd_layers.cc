@@ -1,10 +1,8 @@
-#include <cstdio>
 #include <string>
 
 #include "analyze/layers.h"
+#include "ask.h"
 #include "command.h"
-#include "report/table_format.h"
-#include "trace/open.h"
 
 namespace strobe::app {
 namespace {
@@ -17,17 +15,15 @@ class LayersCommand : public Command {
   const char* example() const override { return "strobe layers out/openvino/trace.sqlite --fusion --format csv"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("trace", trace_, "Trace file, or a folder with one")->required();
+    app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
     app.add_flag("--fusion", fusion_, "One row an executed kernel: which layers ended in it");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
-    STROBE_ASSIGN(const trace::Timeline timeline, trace::open_trace(trace_));
-    const Table table = fusion_ ? analyze::fusion(timeline) : analyze::layers(timeline);
-    const std::string text = report::format_table(table, format);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    print_table(fusion_ ? analyze::fusion(timeline) : analyze::layers(timeline), format);
     return 0;
   }
 
