@@ -23,7 +23,7 @@ namespace strobe::record {
 inline constexpr int64_t kNoFrame = -1;
 
 // An interned name: made once per call site (copied at that moment, so that a name from an unloaded library stays
-// valid), then as cheap as an integer.
+// valid), then as cheap as an integer. Making one takes a lock and memory: a signal handler uses names made before.
 class Name {
  public:
   explicit Name(std::string_view text);
