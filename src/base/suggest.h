@@ -7,7 +7,8 @@
 
 namespace strobe {
 
-// "did you mean NAME?" where one of the names is near in spelling, else "there are: NAME, NAME, ...".
+// "did you mean NAME?" where one of the names is near in spelling, else "there are: NAME, NAME, ..." with
+// the first dozen, long ones shortened.
 std::string suggest(std::string_view word, const std::vector<std::string>& names);
 
 // "a, b, c"

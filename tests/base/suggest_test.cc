@@ -18,5 +18,14 @@ TEST(Suggest, AllNamesWhereNoneIsNear) {
   EXPECT_EQ(suggest("x", {}), "there are: ");
 }
 
+TEST(Suggest, ALineHoldsADozenNames) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) names.push_back("kernel_" + std::to_string(i));
+  names[1] = std::string(3000, 'k');
+  const std::string text = suggest("gemm", names);
+  EXPECT_LT(text.size(), 300U);
+  EXPECT_NE(text.find("kernel_11 and 8 more"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace strobe
