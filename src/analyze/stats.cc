@@ -15,13 +15,16 @@ using trace::Timeline;
 
 namespace {
 
-constexpr std::pair<const char*, StatsBy> kNames[] = {{"range", StatsBy::kRange},       {"kernel", StatsBy::kKernel},
-                                                      {"api", StatsBy::kApi},           {"memcpy", StatsBy::kMemcpy},
-                                                      {"operator", StatsBy::kOperator}, {"stage", StatsBy::kStage}};
+constexpr std::pair<const char*, StatsBy> kNames[] = {
+    {"range", StatsBy::kRange},          {"kernel", StatsBy::kKernel},     {"api", StatsBy::kApi},
+    {"memcpy", StatsBy::kMemcpy},        {"operator", StatsBy::kOperator}, {"stage", StatsBy::kStage},
+    {"annotation", StatsBy::kAnnotation}};
 
 bool is_meant(RangeKind kind, StatsBy by) {
   switch (by) {
     case StatsBy::kRange:
+      return kind == RangeKind::kAnnotation || kind == RangeKind::kOperator;
+    case StatsBy::kAnnotation:
       return kind == RangeKind::kAnnotation;
     case StatsBy::kKernel:
       return kind == RangeKind::kKernel || kind == RangeKind::kGraph;
@@ -59,7 +62,7 @@ std::vector<int64_t> self_times(const trace::Ranges& ranges) {
 Rows rows_of(const Timeline& timeline, StatsBy by) {
   const trace::Ranges& ranges = timeline.ranges;
   Rows rows;
-  const bool nests = by == StatsBy::kRange || by == StatsBy::kApi || by == StatsBy::kOperator;
+  const bool nests = by != StatsBy::kKernel && by != StatsBy::kMemcpy;
   std::vector<int64_t> self;
   if (nests) self = self_times(ranges);
   std::vector<uint32_t> group_of_name(timeline.strings.size(), UINT32_MAX);
@@ -102,7 +105,7 @@ std::string what_there_is(const Timeline& timeline) {
     for (const auto& [name, by] : kNames) counts[static_cast<size_t>(by)] += is_meant(kind, by) ? 1 : 0;
   std::string text;
   for (const auto& [name, by] : kNames)
-    if (const size_t count = counts[static_cast<size_t>(by)]; count > 0)
+    if (const size_t count = counts[static_cast<size_t>(by)]; count > 0 && by != StatsBy::kRange)
       text += (text.empty() ? "; there are " : ", ") + std::to_string(count) + " " + name;
   return text;
 }
@@ -112,7 +115,7 @@ std::string what_there_is(const Timeline& timeline) {
 Result<StatsBy> parse_stats_by(const std::string& name) {
   for (const auto& [known, by] : kNames)
     if (name == known) return by;
-  return usage_error("--by " + name + ": expected range, kernel, api, memcpy, operator or stage");
+  return usage_error("--by " + name + ": expected range, annotation, operator, kernel, api, memcpy or stage");
 }
 
 std::vector<size_t> most_first(const std::vector<int64_t>& total, const std::vector<std::string>& name, size_t top) {

@@ -10,7 +10,7 @@
 
 namespace strobe::analyze {
 
-enum class StatsBy : uint8_t { kRange, kKernel, kApi, kMemcpy, kOperator, kStage };
+enum class StatsBy : uint8_t { kRange, kKernel, kApi, kMemcpy, kOperator, kStage, kAnnotation };
 // Errors: kUsage naming all of them.
 Result<StatsBy> parse_stats_by(const std::string& name);
 

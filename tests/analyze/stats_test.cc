@@ -28,7 +28,7 @@ TEST(Stats, ByHand) {
   maker.range("step", thread, 200, 250);                                // 50
   maker.range("late", thread, 300, 400, trace::kNoFrame, false, true);  // open
   const trace::Timeline timeline = maker.finish();
-  const Table table = stats(timeline, {});
+  const Table table = stats(timeline, {StatsBy::kAnnotation, 0, {}});
   ASSERT_EQ(table.row_count(), 2U);
   EXPECT_EQ(table.text(0, "name"), "step");
   EXPECT_EQ(*table.number(0, "count"), 2);
@@ -48,12 +48,17 @@ TEST(Stats, ByHand) {
   EXPECT_EQ(*table.number(1, "self_ns"), 50);  // 20 + 30
   EXPECT_THAT(table.notes, ElementsAre(HasSubstr("1 range was still open")));
 
+  const Table ranges = stats(timeline, {});  // what programs and frameworks say
+  ASSERT_EQ(ranges.row_count(), 3U);
+  EXPECT_EQ(ranges.text(2, "name"), "aten::conv");
+  EXPECT_NEAR(*ranges.number(0, "share"), 150.0 / 220, 1e-15);
+
   const Table operators = stats(timeline, {StatsBy::kOperator, 0, {}});
   ASSERT_EQ(operators.row_count(), 1U);
   EXPECT_EQ(operators.text(0, "name"), "aten::conv");
   EXPECT_FALSE(operators.number(0, "jitter_ns"));  // one value has none
   EXPECT_THAT(stats(timeline, {StatsBy::kKernel, 0, {}}).notes,
-              ElementsAre("no kernel in this trace; there are 5 range, 1 operator"));
+              ElementsAre("no kernel in this trace; there are 1 operator, 5 annotation"));
 }
 
 TEST(Stats, TopAndFilter) {
@@ -72,7 +77,7 @@ TEST(Stats, TopAndFilter) {
   ASSERT_EQ(top.row_count(), 1U);
   EXPECT_EQ(top.text(0, "name"), "b1");
   EXPECT_THAT(NameFilter::parse("a(").error().to_string(), HasSubstr("'a(' is no regular expression"));
-  EXPECT_THAT(parse_stats_by("x").error().to_string(), HasSubstr("expected range, kernel, api"));
+  EXPECT_THAT(parse_stats_by("x").error().to_string(), HasSubstr("expected range, annotation, operator"));
 }
 
 TEST(Stats, OfStagesAreThoseOfTheRunOnly) {
