@@ -33,8 +33,8 @@ asan tsan: setup
 FUZZ_SECONDS ?= 60
 fuzz: setup
 	@cmake --preset fuzz
-	@cmake --build --preset fuzz -j $(JOBS)
-	@tools/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+	@cmake --build --preset fuzz -j $(JOBS) --target fuzz_targets
+	@tools/fuzz.sh build/fuzz $(FUZZ_SECONDS) $(JOBS)
 
 # Side-by-side measurements against peers and limits; see docs/benchmarks.md.
 bench: build
