@@ -17,7 +17,7 @@ class Printer {
   explicit Printer(report::Format format) : format_(format) {}
 
   void begin(const std::vector<std::string>& names) {
-    for (const std::string& name : names) columns_.push_back({name, "", 6});
+    for (const std::string& name : names) columns_.push_back({name, "", 6, true});
     part_ = Table("", columns_);
     if (format_ == report::Format::kJson) std::fputs("{\n  \"rows\": [", stdout);
   }

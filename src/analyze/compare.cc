@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "analyze/cells.h"
 #include "analyze/notes.h"
@@ -41,15 +42,31 @@ const char* word_of(RangeKind kind) {
   }
 }
 
-std::vector<double> durations(const Timeline& timeline, const std::string& word, const std::string& name) {
-  std::vector<double> values;
+bool is_meant(RangeKind kind, std::string_view word) {
+  const char* known = word_of(kind);
+  // NVTX ranges may be either.
+  return known && (word == known || (word == "range" && kind == RangeKind::kOperator));
+}
+
+// "ProfilerStep#12" is an instance of "ProfilerStep".
+std::string_view without_number(std::string_view name) {
+  const size_t hash = name.find_last_not_of("0123456789");
+  return hash != std::string_view::npos && hash + 1 < name.size() && name[hash] == '#' ? name.substr(0, hash) : name;
+}
+
+std::vector<double> durations(const Timeline& timeline, std::string_view word, std::string_view name) {
   const trace::Ranges& ranges = timeline.ranges;
-  if (const int64_t id = timeline.strings.find(name); id != trace::kNone)
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      if (ranges.name[i] != static_cast<trace::StringId>(id) || ranges.open[i]) continue;
-      if (const char* kind = word_of(ranges.kind[i]); kind && word == kind)
+  const auto collect = [&](const auto& is_name) {
+    std::vector<uint8_t> is_wanted(timeline.strings.size());
+    for (trace::StringId id = 0; id < is_wanted.size(); ++id) is_wanted[id] = is_name(timeline.strings[id]) ? 1 : 0;
+    std::vector<double> values;
+    for (size_t i = 0; i < ranges.size(); ++i)
+      if (is_wanted[ranges.name[i]] != 0 && !ranges.open[i] && is_meant(ranges.kind[i], word))
         values.push_back(static_cast<double>(ranges.end_ns[i] - ranges.start_ns[i]));
-    }
+    return values;
+  };
+  std::vector<double> values = collect([&](std::string_view known) { return known == name; });
+  if (values.empty()) values = collect([&](std::string_view known) { return without_number(known) == name; });
   if (word == "kernel" && values.empty())
     for (const trace::NetworkKernel& kernel : timeline.kernels)
       if (timeline.strings[kernel.name] == name)
@@ -57,15 +74,20 @@ std::vector<double> durations(const Timeline& timeline, const std::string& word,
   return values;
 }
 
-std::vector<std::string> names_of(const Timeline& timeline, const std::string& word) {
+// Numbered instances under their common name.
+std::vector<std::string> names_of(const Timeline& timeline, std::string_view word) {
   std::vector<uint8_t> is_used(timeline.strings.size());
   for (size_t i = 0; i < timeline.ranges.size(); ++i)
-    if (const char* kind = word_of(timeline.ranges.kind[i]); kind && word == kind) is_used[timeline.ranges.name[i]] = 1;
+    if (is_meant(timeline.ranges.kind[i], word)) is_used[timeline.ranges.name[i]] = 1;
   if (word == "kernel")
     for (const trace::NetworkKernel& kernel : timeline.kernels) is_used[kernel.name] = 1;
   std::vector<std::string> names;
-  for (size_t i = 0; i < is_used.size(); ++i)
-    if (is_used[i] != 0) names.emplace_back(timeline.strings[static_cast<trace::StringId>(i)]);
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < is_used.size(); ++i) {
+    if (is_used[i] == 0) continue;
+    const std::string_view name = without_number(timeline.strings[static_cast<trace::StringId>(i)]);
+    if (seen.insert(name).second) names.emplace_back(name);
+  }
   return names;
 }
 

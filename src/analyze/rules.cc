@@ -14,8 +14,8 @@ Table rules(const trace::Timeline& timeline, const RulesOptions& options) {
                            {"count", "how often", 0},
                            {"ns", "time at stake", 0},
                            {"share", "of the trace's duration"},
-                           {"why", "why it matters"},
-                           {"next_step", "what to try"}});
+                           {"why", "why it matters", 3, true},
+                           {"next_step", "what to try", 3, true}});
   Findings findings;
   find_calls(timeline, findings);
   find_device(timeline, options, findings);

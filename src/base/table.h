@@ -15,9 +15,10 @@ namespace strobe {
 using Cell = std::variant<std::monostate, int64_t, double, std::string>;
 
 struct Column {
-  std::string name;  // snake_case, with its unit as suffix where it has one: "p50_ms"
-  std::string help;  // one line: what it means
-  int decimals = 3;  // digits after the point when a double is printed for people
+  std::string name;    // snake_case, with its unit as suffix where it has one: "p50_ms"
+  std::string help;    // one line: what it means
+  int decimals = 3;    // digits after the point when a double is printed for people
+  bool whole = false;  // sentences and what the user asked for: long texts are not shortened for people, as names are
 };
 
 class Table {

@@ -13,7 +13,7 @@ namespace strobe::report {
 
 namespace {
 
-// A text in a cell for people is no longer: names of kernels have thousands of characters.
+// A name in a cell for people is no longer: those of kernels have thousands of characters.
 constexpr size_t kLongestText = 72;
 
 // The shortest text that reads back as the same double.
@@ -32,7 +32,8 @@ std::string fixed(double value, int decimals) {
 std::string cell_for_people(const Cell& cell, const Column& column) {
   if (const auto* count = std::get_if<int64_t>(&cell)) return std::to_string(*count);
   if (const auto* measure = std::get_if<double>(&cell)) return fixed(*measure, column.decimals);
-  if (const auto* text = std::get_if<std::string>(&cell)) return shorten(printable(*text), kLongestText);
+  if (const auto* text = std::get_if<std::string>(&cell))
+    return column.whole ? printable(*text) : shorten(printable(*text), kLongestText);
   return "-";
 }
 

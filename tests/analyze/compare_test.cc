@@ -182,6 +182,10 @@ TEST(Samples, OfFramesRangesAndSteps) {
   EXPECT_THAT(*samples_of(steps, "frame"), ElementsAre(100, 80));
   EXPECT_THAT(*samples_of(steps, "end_to_end"), ElementsAre(110, 80));
   EXPECT_THAT(*samples_of(steps, "operator:aten::conv"), ElementsAre(15));
+  EXPECT_THAT(*samples_of(steps, "range:aten::conv"), ElementsAre(15)) << "what a framework says of itself";
+  EXPECT_THAT(*samples_of(steps, "range:ProfilerStep"), ElementsAre(100, 80)) << "numbered instances";
+  EXPECT_THAT(*samples_of(steps, "range:ProfilerStep#2"), ElementsAre(80));
+  EXPECT_FALSE(samples_of(steps, "range:Profiler"));
   EXPECT_THAT(*samples_of(steps, "kernel:aten::conv"), ElementsAre(40));
 
   const auto refusal = [&](const char* metric) { return samples_of(steps, metric).error().to_string(); };

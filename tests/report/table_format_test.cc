@@ -196,5 +196,17 @@ print(rows[-1]['count'] == 2**63 - 1, rows[-1]['measure'] is None)
                      "\nTrue\nTrue True True\nTrue True\n");
 }
 
+TEST(TextTable, ShortensNamesAndKeepsSentences) {
+  const std::string name = "void gemm<" + std::string(100, 'x') + ">(int)";
+  const std::string sentence(100, 's');
+  Table table("", {{"name", ""}, {"why", "", 3, true}});
+  table.add_row({name, sentence});
+  const std::string text = format_table(table, Format::kText);
+  EXPECT_THAT(text, testing::HasSubstr("void gemm<…>(…)"));
+  EXPECT_THAT(text, testing::HasSubstr(sentence));
+  EXPECT_THAT(format_table(table, Format::kCsv), testing::HasSubstr(name));
+  EXPECT_THAT(format_table(table, Format::kJson), testing::HasSubstr(name));
+}
+
 }  // namespace
 }  // namespace strobe::report
