@@ -98,7 +98,7 @@ int32_t NsysEvents::add_range(RangeKind kind, StringId name, int32_t lane, const
   return static_cast<int32_t>(ranges.size() - 1);
 }
 
-void NsysEvents::add_argument(int32_t range, const char* key, std::variant<int64_t, double, StringId> value) {
+void NsysEvents::add_argument(int32_t range, const char* key, Value value) {
   timeline_.arguments.range.push_back(range);
   timeline_.arguments.key.push_back(timeline_.strings.intern(key));
   timeline_.arguments.value.push_back(value);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -32,7 +33,11 @@ class NsysEvents {
   void read_nvtx_names();
   void read_nvtx();
   void read_nvtx_row(const NsysRow& row);
-  void read_nvtx_payload(const NsysRow& row, int32_t range, int32_t pid);
+  using Value = std::variant<int64_t, double, trace::StringId>;
+  using Add = std::function<void(const char* key, Value value)>;
+  static void read_nvtx_payload(const NsysRow& row, const Add& add);
+  // Category and domain of a range or mark.
+  std::pair<trace::StringId, trace::StringId> category_of(const NsysRow& row);
   void read_calls(const char* table, trace::RangeKind kind);
   void read_overhead(const char* table);
   void read_kernels();
@@ -49,7 +54,7 @@ class NsysEvents {
   // A device's operation, of a row that begins with kDeviceColumns; range kNone where its times cannot be.
   trace::DeviceOp add_op(trace::RangeKind kind, trace::StringId name, const NsysRow& row);
   int32_t process_of(const NsysRow& row, int column);
-  void add_argument(int32_t range, const char* key, std::variant<int64_t, double, trace::StringId> value);
+  void add_argument(int32_t range, const char* key, Value value);
 
   NsysFile& file_;
   trace::Timeline& timeline_;

@@ -101,6 +101,7 @@ void NsysEvents::read_nvtx_row(const NsysRow& row) {
   std::string text(row.text(kText));
   if (row.is_null(kText) && !row.is_null(kTextId)) text = timeline_.strings[places_.text(row.integer(kTextId))];
   const int32_t lane = places_.thread(row.integer(kTid));
+  const auto [category, domain] = category_of(row);
   if (type == kMark) {
     if (row.is_null(kStart) || !see(row.integer(kStart))) {
       ++timeline_.losses.faults["event at a time that cannot be"];
@@ -110,6 +111,13 @@ void NsysEvents::read_nvtx_row(const NsysRow& row) {
     timeline_.marks.name.push_back(timeline_.strings.intern(text));
     timeline_.marks.lane.push_back(lane);
     timeline_.marks.frame.push_back(trace::kNoFrame);
+    timeline_.marks.categorize_last(category, domain);
+    read_nvtx_payload(row, [this](const char* key, Value value) {
+      trace::MarkArguments& arguments = timeline_.mark_arguments;
+      arguments.mark.push_back(static_cast<int32_t>(timeline_.marks.size() - 1));
+      arguments.key.push_back(timeline_.strings.intern(key));
+      arguments.value.push_back(value);
+    });
     return;
   }
   const Operator call = parse_operator(text);
@@ -118,32 +126,31 @@ void NsysEvents::read_nvtx_row(const NsysRow& row) {
                                   timeline_.strings.intern(is_operator ? call.name : text), lane, row, kStart);
   if (range == kNone) return;
   timeline_.ranges.is_async.back() = type == kStartEnd ? 1 : 0;
+  timeline_.ranges.categorize_last(category, domain);
   if (call.sequence) add_argument(range, "seq", *call.sequence);
   if (call.id) add_argument(range, "op_id", *call.id);
   if (!call.sizes.empty()) add_argument(range, "sizes", timeline_.strings.intern(call.sizes));
-  read_nvtx_payload(row, range, process_of(row, kTid));
+  read_nvtx_payload(row, [this, range](const char* key, Value value) { add_argument(range, key, value); });
 }
 
-void NsysEvents::read_nvtx_payload(const NsysRow& row, int32_t range, int32_t pid) {
-  const int64_t domain = row.integer(kDomainId);
-  if (domain != 0) {
-    const auto found = domains_.find({pid, domain});
-    if (found != domains_.end())
-      add_argument(range, "domain", timeline_.strings.intern(found->second));
-    else
-      add_argument(range, "domain", domain);
-  }
-  if (!row.is_null(kCategoryId) && row.integer(kCategoryId) != 0) {
-    const auto found = categories_.find({pid, domain, row.integer(kCategoryId)});
-    if (found != categories_.end())
-      add_argument(range, "category", timeline_.strings.intern(found->second));
-    else
-      add_argument(range, "category", row.integer(kCategoryId));
-  }
+std::pair<StringId, StringId> NsysEvents::category_of(const NsysRow& row) {
+  const int32_t pid = process_of(row, kTid);
+  const int64_t domain = row.integer(kDomainId), category = row.integer(kCategoryId);
+  // What was never named goes by its number.
+  const auto name = [this](const auto& names, const auto& key, int64_t number) -> StringId {
+    if (number == 0) return 0;
+    const auto found = names.find(key);
+    return timeline_.strings.intern(found != names.end() ? found->second : std::to_string(number));
+  };
+  return {name(categories_, std::tuple(pid, domain, category), category),
+          name(domains_, std::pair(pid, domain), domain)};
+}
+
+void NsysEvents::read_nvtx_payload(const NsysRow& row, const Add& add) {
   for (const int column : {int{kUint64}, int{kInt64}, int{kUint32}, int{kInt32}})
-    if (!row.is_null(column)) return add_argument(range, "payload", row.integer(column));
+    if (!row.is_null(column)) return add("payload", row.integer(column));
   for (const int column : {int{kDouble}, int{kFloat}})
-    if (!row.is_null(column)) return add_argument(range, "payload", row.real(column));
+    if (!row.is_null(column)) return add("payload", row.real(column));
 }
 
 }  // namespace strobe::importers

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "record/names.h"
 #include "record/varint.h"
 
 namespace strobe::record {
@@ -58,6 +59,16 @@ std::string_view Decoder::name_of(uint64_t id) {
   return "(unknown name)";
 }
 
+void Decoder::put_category(uint64_t id, SpoolEvent& event) {
+  const auto category = id > 0 && id <= names_.size() ? parse_category(names_[id - 1]) : std::optional<CategoryText>();
+  if (!category) {
+    count_fault("category without definition");
+    return;
+  }
+  event.category = category->name;
+  event.domain = category->domain;
+}
+
 bool Decoder::count_fault(const char* kind) {
   ++faults_[kind];
   return false;
@@ -81,14 +92,20 @@ void Decoder::block(std::span<const uint8_t> bytes, const Sink& sink) {
     const uint8_t raw = in.byte();
     SpoolEvent event;
     bool deliver = true;
-    switch (static_cast<RecordType>(raw & ~kWideFrame)) {
+    const auto type = static_cast<RecordType>(raw & ~kFlags);
+    if ((raw & kFlags & ~allowed_flags(type)) != 0) {
+      count_fault("unknown record");
+      return;
+    }
+    switch (type) {
       case RecordType::kRangeBegin:
       case RecordType::kMark: {
-        const bool mark = (raw & ~kWideFrame) == static_cast<uint8_t>(RecordType::kMark);
+        const bool mark = type == RecordType::kMark;
         event.type = mark ? Type::kMark : Type::kRangeBegin;
         read_time();
         event.name = name_of(in.number());
         event.frame = read_frame();
+        if ((raw & kCategorized) != 0) put_category(in.number(), event);
         if (!mark) ++open_;
         break;
       }
@@ -104,13 +121,14 @@ void Decoder::block(std::span<const uint8_t> bytes, const Sink& sink) {
         event.name = name_of(in.number());
         event.frame = read_frame();
         event.id = in.number();
+        if ((raw & kCategorized) != 0) put_category(in.number(), event);
         break;
       case RecordType::kAsyncEnd:
       case RecordType::kFlowOut:
       case RecordType::kFlowIn:
-        event.type = raw == static_cast<uint8_t>(RecordType::kAsyncEnd)  ? Type::kAsyncEnd
-                     : raw == static_cast<uint8_t>(RecordType::kFlowOut) ? Type::kFlowOut
-                                                                         : Type::kFlowIn;
+        event.type = type == RecordType::kAsyncEnd  ? Type::kAsyncEnd
+                     : type == RecordType::kFlowOut ? Type::kFlowOut
+                                                    : Type::kFlowIn;
         read_time();
         event.name = name_of(in.number());
         event.id = in.number();
@@ -135,6 +153,20 @@ void Decoder::block(std::span<const uint8_t> bytes, const Sink& sink) {
         read_time();
         event.name = name_of(in.number());
         event.number = in.real();
+        event.of_thread = (raw & kOfThread) != 0;
+        break;
+      case RecordType::kCounterInt:
+        event.type = Type::kCounter;
+        read_time();
+        event.name = name_of(in.number());
+        event.integer = in.difference();
+        event.number = static_cast<double>(event.integer);
+        event.of_thread = (raw & kOfThread) != 0;
+        break;
+      case RecordType::kAsyncEndAny:
+        event.type = Type::kAsyncEndAny;
+        read_time();
+        event.id = in.number();
         break;
       case RecordType::kThreadName:
         event.type = Type::kThreadName;
@@ -174,7 +206,15 @@ void Decoder::block(std::span<const uint8_t> bytes, const Sink& sink) {
     event.time_ns = now;
     const bool argument =
         event.type == Type::kArgumentInt || event.type == Type::kArgumentDouble || event.type == Type::kArgumentText;
-    if (deliver && argument && open_ == 0) deliver = count_fault("argument outside of a range");
+    event.of_event = argument && (raw & kOfEvent) != 0;
+    if (event.of_event)
+      deliver = after_event_ || count_fault("argument without what it belongs to");
+    else if (argument && open_ == 0)
+      deliver = count_fault("argument outside of a range");
+    if (!argument && type != RecordType::kDefine) {
+      after_event_ = event.type == Type::kMark || event.type == Type::kAsyncBegin || event.type == Type::kAsyncEnd ||
+                     event.type == Type::kAsyncEndAny;
+    }
     if (deliver) sink(event);
   }
 }

@@ -23,12 +23,16 @@ class Decoder {
 
   void block(std::span<const uint8_t> bytes, const Sink& sink);
   // Records are missing here: names of the thread's own table may have been among them.
-  void gap() { dynamic_.clear(); }
+  void gap() {
+    dynamic_.clear();
+    after_event_ = false;
+  }
   uint64_t dropped() const { return dropped_; }
   int64_t last_time_ns() const { return last_time_ns_; }
 
  private:
   std::string_view name_of(uint64_t id);
+  void put_category(uint64_t id, SpoolEvent& event);
   bool count_fault(const char* kind);
 
   const std::vector<std::string>& names_;
@@ -36,6 +40,7 @@ class Decoder {
   std::map<std::string, uint64_t>& faults_;
   std::map<uint64_t, std::string> dynamic_;
   uint64_t open_ = 0;
+  bool after_event_ = false;  // a payload of the last event may come
   uint64_t dropped_ = 0;
   int64_t last_time_ns_ = 0;
 };

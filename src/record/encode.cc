@@ -16,72 +16,86 @@ class Encoder {
   uint64_t put(uint64_t position) {
     const uint64_t first = ring_[position];
     const auto raw = static_cast<uint8_t>(first >> kClockBits);
+    const auto type = static_cast<RecordType>(raw & ~kFlags);
+    if ((raw & kFlags & ~allowed_flags(type)) != 0) return 0;
     const bool wide = (raw & kWideFrame) != 0;
-    const auto type = static_cast<RecordType>(raw & ~kWideFrame);
+    const bool categorized = (raw & kCategorized) != 0;
     const uint64_t left = end_ - position;
     const uint64_t payload = first & kClockMask;
     *at_++ = raw;
     switch (type) {
       case RecordType::kRangeEnd:
-        if (wide) return 0;
         time(payload);
         return position + 1;
       case RecordType::kRangeBegin:
       case RecordType::kMark: {
-        const uint64_t words = wide ? 3 : 2;
+        const uint64_t words = 2 + (wide ? 1 : 0) + (categorized ? 1 : 0);
         if (left < words) return 0;
         time(payload);
         name_and_frame(ring_[position + 1], wide ? position + 2 : 0);
+        if (categorized) at_ = put_varint(at_, ring_[position + words - 1]);
         return position + words;
       }
       case RecordType::kAsyncBegin: {
-        const uint64_t words = wide ? 4 : 3;
+        const uint64_t words = 3 + (wide ? 1 : 0) + (categorized ? 1 : 0);
         if (left < words) return 0;
         time(payload);
         name_and_frame(ring_[position + 1], wide ? position + 3 : 0);
         at_ = put_varint(at_, ring_[position + 2]);
+        if (categorized) at_ = put_varint(at_, ring_[position + words - 1]);
         return position + words;
       }
       case RecordType::kAsyncEnd:
       case RecordType::kFlowOut:
       case RecordType::kFlowIn:
-        if (left < 3 || wide) return 0;
+        if (left < 3) return 0;
         time(payload);
         at_ = put_varint(at_, ring_[position + 1]);
         at_ = put_varint(at_, ring_[position + 2]);
         return position + 3;
       case RecordType::kCounter:
-        if (left < 3 || wide) return 0;
+        if (left < 3) return 0;
         time(payload);
         at_ = put_varint(at_, ring_[position + 1]);
         raw_word(ring_[position + 2]);
         return position + 3;
+      case RecordType::kCounterInt:
+        if (left < 3) return 0;
+        time(payload);
+        at_ = put_varint(at_, ring_[position + 1]);
+        at_ = put_varint(at_, zigzag(static_cast<int64_t>(ring_[position + 2])));
+        return position + 3;
+      case RecordType::kAsyncEndAny:
+        if (left < 2) return 0;
+        time(payload);
+        at_ = put_varint(at_, ring_[position + 1]);
+        return position + 2;
       case RecordType::kArgInt:
-        if (left < 2 || wide) return 0;
+        if (left < 2) return 0;
         at_ = put_varint(at_, payload);
         at_ = put_varint(at_, zigzag(static_cast<int64_t>(ring_[position + 1])));
         return position + 2;
       case RecordType::kArgDouble:
-        if (left < 2 || wide) return 0;
+        if (left < 2) return 0;
         at_ = put_varint(at_, payload);
         raw_word(ring_[position + 1]);
         return position + 2;
       case RecordType::kDropped:
-        if (left < 2 || wide) return 0;
+        if (left < 2) return 0;
         time(payload);
         at_ = put_varint(at_, ring_[position + 1]);
         return position + 2;
       case RecordType::kArgText:
       case RecordType::kDefine:
-        if (left < 2 || wide) return 0;
+        if (left < 2) return 0;
         at_ = put_varint(at_, payload);
         return text(position + 1, ring_[position + 1]);
       case RecordType::kThreadName:
-        if (left < 2 || wide) return 0;
+        if (left < 2) return 0;
         time(payload);
         return text(position + 1, ring_[position + 1]);
       case RecordType::kFact: {
-        if (left < 2 || wide) return 0;
+        if (left < 2) return 0;
         time(payload);
         const uint64_t lengths = ring_[position + 1];
         at_ = put_varint(at_, lengths & 0xFFFF'FFFF);

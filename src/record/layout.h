@@ -11,7 +11,9 @@ namespace strobe::record {
 
 static_assert(std::endian::native == std::endian::little, "the spool is little-endian");
 
-inline constexpr uint32_t kFormatVersion = 1;
+// Written; version 1 lacks the record types from kCounterInt on and all flags but kWideFrame.
+inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kOldestFormatVersion = 1;
 inline constexpr size_t kHeaderBytes = 4096;  // of spool and ring: one page, mapped on its own
 
 // One record of a ring: a first word [type:8 | low 56 bits of the clock, or other payload], then what the comment says.
@@ -31,10 +33,36 @@ enum class RecordType : uint8_t {
   kFact = 13,        // [value length : 32 | key length : 32] [bytes of key and value...]
   kDropped = 14,     // [count]
   kDefine = 15,  // first word: slot; [length] [bytes...]: names with kDynamicName | slot mean this text from here on
-  kLast = kDefine,
+  kCounterInt = 16,   // [name] [value]
+  kAsyncEndAny = 17,  // [id]: whatever its name
+  kLast = kAsyncEndAny,
 };
-// Set in the type of kRangeBegin, kAsyncBegin, kMark: the frame does not fit 32 bits and follows in a last word.
+// Flags in the byte of the type. Of kRangeBegin, kAsyncBegin, kMark: the frame does not fit 32 bits and follows in a
+// word; a category follows in a last word (a name id whose text is that of category_text).
 inline constexpr uint8_t kWideFrame = 0x40;
+inline constexpr uint8_t kCategorized = 0x80;
+// Of kArg...: the payload belongs to the mark, asynchronous begin or end before it, not to the innermost open range.
+inline constexpr uint8_t kOfEvent = 0x40;
+// Of kCounter, kCounterInt: the thread's own, not the process's.
+inline constexpr uint8_t kOfThread = 0x40;
+inline constexpr uint8_t kFlags = 0xC0;
+constexpr uint8_t allowed_flags(RecordType type) {
+  switch (type) {
+    case RecordType::kRangeBegin:
+    case RecordType::kAsyncBegin:
+    case RecordType::kMark:
+      return kWideFrame | kCategorized;
+    case RecordType::kArgInt:
+    case RecordType::kArgDouble:
+    case RecordType::kArgText:
+      return kOfEvent;
+    case RecordType::kCounter:
+    case RecordType::kCounterInt:
+      return kOfThread;
+    default:
+      return 0;
+  }
+}
 // Set in a name id: the low bits are a slot of the thread's own table, not an index of the names file.
 inline constexpr uint32_t kDynamicName = 0x8000'0000U;
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstring>
 
 #include "record/crc32.h"
@@ -98,6 +99,21 @@ void NameTable::after_fork(bool child) {
     file_ = -1;
   }
   mutex_.unlock();
+}
+
+std::string category_text(std::string_view name, std::string_view domain) {
+  // Shorter than a name may be, so that its end is never cut off.
+  domain = domain.substr(0, kMaxNameBytes / 4);
+  return std::to_string(domain.size()) + ":" + std::string(domain) + std::string(name.substr(0, kMaxNameBytes / 2));
+}
+
+std::optional<CategoryText> parse_category(std::string_view text) {
+  size_t bytes = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (code != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (text.empty() || text[0] != ':' || bytes > text.size() - 1) return std::nullopt;
+  return CategoryText{text.substr(1 + bytes), text.substr(1, bytes)};
 }
 
 std::vector<std::string> parse_names(std::string_view file, uint64_t& damaged) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,6 +50,14 @@ class NameTable {
   uint64_t bytes_ = 0;
   uint64_t reserved_ = 0;
 };
+
+// What a category is called in the table of names: "6:strobeinfer" is "infer" of the domain "strobe".
+std::string category_text(std::string_view name, std::string_view domain);
+struct CategoryText {
+  std::string_view name, domain;
+};
+// Nothing: that is no such text.
+std::optional<CategoryText> parse_category(std::string_view text);
 
 // Names by id. Damage is counted in `damaged`; an incomplete last entry is none: its id was never used.
 std::vector<std::string> parse_names(std::string_view file, uint64_t& damaged);

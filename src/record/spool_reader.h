@@ -15,20 +15,21 @@ namespace strobe::record {
 
 struct SpoolEvent {
   enum class Type : uint8_t {
-    kRangeBegin,  // name, frame
+    kRangeBegin,  // name, frame, category
     kRangeEnd,
-    kAsyncBegin,  // name, id, frame
+    kAsyncBegin,  // name, id, frame, category
     kAsyncEnd,    // name, id
     kArgumentInt,
     kArgumentDouble,
-    kArgumentText,  // of the innermost open range of the thread: name is the key
+    kArgumentText,  // of the innermost open range of the thread or of_event: name is the key
     kFlowOut,
-    kFlowIn,      // name, id
-    kMark,        // name, frame
-    kCounter,     // name, number
-    kThreadName,  // text
-    kFact,        // name is the key, text
-    kDropped,     // integer: records lost here because the ring was full
+    kFlowIn,       // name, id
+    kMark,         // name, frame, category
+    kCounter,      // name, number; integer too where it was recorded as one
+    kThreadName,   // text
+    kFact,         // name is the key, text
+    kDropped,      // integer: records lost here because the ring was full
+    kAsyncEndAny,  // id: of the latest one that began with it
   } type{};
   int64_t time_ns = 0;  // CLOCK_MONOTONIC
   std::string_view name;
@@ -37,6 +38,9 @@ struct SpoolEvent {
   int64_t integer = 0;
   double number = 0;
   std::string_view text;
+  std::string_view category, domain;  // empty: none
+  bool of_event = false;              // an argument of the thread's last mark, asynchronous begin or end
+  bool of_thread = false;             // a counter of the thread, not of the process
 };
 
 struct SpoolThread {

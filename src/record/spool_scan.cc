@@ -11,6 +11,10 @@
 namespace strobe::record {
 namespace {
 
+bool known_version(uint32_t version) {
+  return version >= kOldestFormatVersion && version <= kFormatVersion;
+}
+
 constexpr uint64_t kMaxRingWords = uint64_t{1} << 28;
 
 // Text of a fixed field, up to its 0.
@@ -88,7 +92,7 @@ std::optional<RingCopy> read_ring(const std::filesystem::path& path, Faults& fau
   const bool whole = !failed && read_at(file, 0, &header, sizeof header);
   // A ring whose making was cut short, or one between two threads.
   if (whole && std::memcmp(header.magic, "\0\0\0\0\0\0\0\0", 8) == 0) return std::nullopt;
-  if (!whole || std::memcmp(header.magic, kRingMagic, 8) != 0 || header.version != kFormatVersion ||
+  if (!whole || std::memcmp(header.magic, kRingMagic, 8) != 0 || !known_version(header.version) ||
       header.header_bytes != kHeaderBytes || !std::has_single_bit(header.capacity_words) ||
       header.capacity_words > kMaxRingWords || size != kHeaderBytes + header.capacity_words * 8) {
     ++faults["damaged ring"];
@@ -132,7 +136,7 @@ std::optional<SpoolScan> scan_spool(const std::filesystem::path& path, Faults& f
   scan.file.open(path, std::ios::binary);
   SpoolHeader header{};
   if (!read_at(scan.file, 0, &header, sizeof header) || std::memcmp(header.magic, kSpoolMagic, 8) != 0 ||
-      header.version != kFormatVersion || header.header_bytes != kHeaderBytes) {
+      !known_version(header.version) || header.header_bytes != kHeaderBytes) {
     ++faults["unreadable spool header"];
     return std::nullopt;
   }

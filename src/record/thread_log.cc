@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <initializer_list>
+#include <optional>
 
 #include "record/recorder.h"
 
@@ -211,44 +213,123 @@ void end_unusual(ThreadLog& log) {
   log.limit = limit;
 }
 
-bool begin_dynamic(ThreadLog& log, std::string_view name, int64_t frame) {
-  uint64_t limit = claim(log);
-  if (limit == 0) return count_drop(log), false;
-  name = cut(name, max_text(log));
-  DynamicNames& names = log.extra->names;
-  const DynamicNames::Found found = names.find(name);
-  const uint64_t define_words = found.known ? 0 : 2 + words_of(name.size());
-  const bool wide = is_wide(frame);
-  const uint64_t begin_words = wide ? 3 : 2;
-  if (log.head + define_words + begin_words + 1 > limit && !make_room(log, define_words + begin_words + 1, limit))
-    return drop_begin(log), true;
-  uint64_t at = log.head;
-  if (!found.known) {
+namespace {
+
+// A name made at run time, once its place in the thread's table is known.
+struct DynamicName {
+  DynamicName(ThreadLog& log, std::string_view text)
+      : name(cut(text, max_text(log))),
+        found(log.extra->names.find(name)),
+        words(found.known ? 0 : 2 + words_of(name.size())) {}
+  // Writes its definition where that is needed; the position after it.
+  uint64_t define(ThreadLog& log, uint64_t at) const {
+    if (found.known) return at;
     store_word(log, at, first_word(RecordType::kDefine, found.slot));
     store_word(log, at + 1, name.size());
     store_text(log, at + 2, {name});
-    names.put(found.slot, name);
-    at += define_words;
+    log.extra->names.put(found.slot, name);
+    return at + words;
   }
+  uint32_t id() const { return kDynamicName | found.slot; }
+
+  std::string_view name;
+  DynamicNames::Found found;
+  uint64_t words;  // of the definition
+};
+
+// A text as it will be kept, and what says that it was cut.
+struct Kept {
+  Kept(const ThreadLog& log, std::string_view text)
+      : begin(cut(text, max_text(log) - kCut.size())), end(begin.size() < text.size() ? kCut : std::string_view{}) {}
+  uint64_t bytes() const { return begin.size() + end.size(); }
+  std::string_view begin, end;
+};
+
+uint64_t words_of(const ThreadLog& log, const Arg& arg) {
+  const auto* text = std::get_if<std::string_view>(&arg.value);
+  return 2 + (text != nullptr ? words_of(Kept(log, *text).bytes()) : 0);
+}
+
+uint64_t store_arg(ThreadLog& log, uint64_t at, const Arg& arg) {
+  const auto put = [&](RecordType type, uint64_t word) {
+    store_word(log, at, first_word(type, arg.key.id()) | uint64_t{kOfEvent} << kClockBits);
+    store_word(log, at + 1, word);
+  };
+  if (const auto* integer = std::get_if<int64_t>(&arg.value)) {
+    put(RecordType::kArgInt, static_cast<uint64_t>(*integer));
+  } else if (const auto* real = std::get_if<double>(&arg.value)) {
+    put(RecordType::kArgDouble, std::bit_cast<uint64_t>(*real));
+  } else {
+    const Kept text(log, std::get<std::string_view>(arg.value));
+    put(RecordType::kArgText, text.bytes());
+    store_text(log, at + 2, {text.begin, text.end});
+  }
+  return at + words_of(log, arg);
+}
+
+}  // namespace
+
+bool begin_dynamic(ThreadLog& log, std::string_view text, int64_t frame, uint32_t category) {
+  uint64_t limit = claim(log);
+  if (limit == 0) return count_drop(log), false;
+  const DynamicName name(log, text);
+  const bool wide = is_wide(frame);
+  const uint64_t begin_words = 2 + (wide ? 1 : 0) + (category != 0 ? 1 : 0);
+  if (log.head + name.words + begin_words + 1 > limit && !make_room(log, name.words + begin_words + 1, limit))
+    return drop_begin(log), true;
+  const uint64_t at = name.define(log, log.head);
   ++log.depth;
-  store_word(log, at + 1, pack_frame(kDynamicName | found.slot, frame));
+  store_word(log, at + 1, pack_frame(name.id(), frame));
   if (wide) store_word(log, at + 2, static_cast<uint64_t>(frame));
-  const uint64_t mark = wide ? uint64_t{kWideFrame} << kClockBits : 0;
-  store_word(log, at, first_word(RecordType::kRangeBegin, read_clock(log.counter)) | mark);
+  if (category != 0) store_word(log, at + begin_words - 1, category);
+  const uint8_t flags = (wide ? kWideFrame : 0) | (category != 0 ? kCategorized : 0);
+  store_word(log, at, first_word(RecordType::kRangeBegin, read_clock(log.counter)) | uint64_t{flags} << kClockBits);
   publish(log, at + begin_words, limit - 1);
   return true;
 }
 
+void put_event(ThreadLog& log, const EventRecord& event, std::span<const Arg> args) {
+  uint64_t limit = claim(log);
+  if (limit == 0) return count_drop(log);
+  std::optional<DynamicName> dynamic;
+  if (event.dynamic_name != nullptr) dynamic.emplace(log, *event.dynamic_name);
+  const uint32_t name = dynamic ? dynamic->id() : event.name;
+  const bool is_mark = event.type == RecordType::kMark;
+  const bool is_begin = is_mark || event.type == RecordType::kAsyncBegin;
+  const bool wide = is_begin && is_wide(event.frame);
+  const bool categorized = is_begin && event.category != 0;
+  const bool named = event.type != RecordType::kAsyncEndAny;
+  uint64_t words = dynamic ? dynamic->words : 0;
+  words += 1 + (named ? 1 : 0) + (is_mark ? 0 : 1) + (wide ? 1 : 0) + (categorized ? 1 : 0);
+  for (const Arg& arg : args) words += words_of(log, arg);
+  if (log.head + words > limit && !make_room(log, words, limit)) return;
+  uint64_t at = dynamic ? dynamic->define(log, log.head) : log.head;
+  const uint8_t flags = (wide ? kWideFrame : 0) | (categorized ? kCategorized : 0);
+  store_word(log, at++, first_word(event.type, read_clock(log.counter)) | uint64_t{flags} << kClockBits);
+  if (named) store_word(log, at++, is_begin ? pack_frame(name, event.frame) : name);
+  if (!is_mark) store_word(log, at++, event.id);
+  if (wide) store_word(log, at++, static_cast<uint64_t>(event.frame));
+  if (categorized) store_word(log, at++, event.category);
+  for (const Arg& arg : args) at = store_arg(log, at, arg);
+  publish(log, at, limit);
+}
+
 void put_text(ThreadLog& log, uint64_t first, std::string_view text) {
   if (log.limit == 0) return count_drop(log);
-  const std::string_view kept = cut(text, max_text(log) - kCut.size());
-  const std::string_view end = kept.size() < text.size() ? kCut : std::string_view{};
-  put_pieces(log, first, kept.size() + end.size(), {kept, end});
+  const Kept kept(log, text);
+  put_pieces(log, first, kept.bytes(), {kept.begin, kept.end});
 }
 
 void put_text_arg(ThreadLog& log, uint32_t key, std::string_view value) {
   if (log.depth == log.dropped_depth && log.depth > 0) return count_drop(log);
   put_text(log, first_word(RecordType::kArgText, key), value);
+}
+
+void put_batch(ThreadLog& log, int64_t index, int64_t items) {
+  static const Name index_key("batch_index");
+  static const Name items_key("total_items");
+  put_arg(log, RecordType::kArgInt, index_key.id(), static_cast<uint64_t>(index));
+  put_arg(log, RecordType::kArgInt, items_key.id(), static_cast<uint64_t>(items));
 }
 
 void put_fact(ThreadLog& log, std::string_view key, std::string_view value) {

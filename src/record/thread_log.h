@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "record/dynamic_names.h"
 #include "record/layout.h"
 #include "record/ring.h"
+#include "strobe/record/annotate.h"
 
 namespace strobe::record {
 
@@ -73,8 +75,20 @@ void count_drop(ThreadLog& log);
 // [first] [length] [text...]; with a `key`, lengths and texts of both in one. Longer texts than max_text are cut.
 void put_text(ThreadLog& log, uint64_t first, std::string_view text);
 void put_text_arg(ThreadLog& log, uint32_t key, std::string_view value);
+// The arguments that a record::Batch becomes.
+void put_batch(ThreadLog& log, int64_t index, int64_t items);
 void put_fact(ThreadLog& log, std::string_view key, std::string_view value);
-bool begin_dynamic(ThreadLog& log, std::string_view name, int64_t frame);
+bool begin_dynamic(ThreadLog& log, std::string_view name, int64_t frame, uint32_t category);
+// A mark, asynchronous begin or end with all that may belong to it, in one piece: all of it is recorded or lost.
+struct EventRecord {
+  RecordType type;
+  const std::string_view* dynamic_name = nullptr;  // null: `name`
+  uint32_t name = 0;
+  uint64_t id = 0;
+  int64_t frame = kNoFrame;
+  uint32_t category = 0;
+};
+void put_event(ThreadLog& log, const EventRecord& event, std::span<const Arg> args);
 void set_thread_name(std::string_view name);
 
 // The calling thread's log when something records, else null.
@@ -126,10 +140,11 @@ inline void put(ThreadLog& log, RecordType type, uint8_t flags, Words... words) 
 }
 
 // Begins a range; false when it must not be ended (a signal handler inside a record).
-inline bool put_begin(ThreadLog& log, uint32_t name, int64_t frame) {
+template <bool kHasCategory = false>
+inline bool put_begin(ThreadLog& log, uint32_t name, int64_t frame, [[maybe_unused]] uint32_t category = 0) {
   uint64_t limit = claim(log);
   const bool wide = is_wide(frame);
-  const uint64_t words = wide ? 3 : 2;
+  const uint64_t words = (wide ? 3 : 2) + (kHasCategory ? 1 : 0);
   if (log.head + words + 1 > limit) [[unlikely]] {
     if (limit == 0) return count_drop(log), false;
     if (!make_room(log, words + 1, limit)) return drop_begin(log), true;
@@ -139,8 +154,9 @@ inline bool put_begin(ThreadLog& log, uint32_t name, int64_t frame) {
   store_word(log, at + 1, pack_frame(name, frame));
   if (wide) [[unlikely]]
     store_word(log, at + 2, static_cast<uint64_t>(frame));
-  const uint64_t mark = wide ? uint64_t{kWideFrame} << kClockBits : 0;
-  store_word(log, at, first_word(RecordType::kRangeBegin, read_clock(log.counter)) | mark);
+  if constexpr (kHasCategory) store_word(log, at + words - 1, category);
+  const uint8_t flags = (wide ? kWideFrame : 0) | (kHasCategory ? kCategorized : 0);
+  store_word(log, at, first_word(RecordType::kRangeBegin, read_clock(log.counter)) | uint64_t{flags} << kClockBits);
   publish(log, at + words, limit - 1);
   return true;
 }

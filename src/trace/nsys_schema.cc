@@ -9,6 +9,9 @@ namespace {
 // Of an operation of a device: its range, its lane, what is known beyond. The columns that all of them begin with.
 #define STROBE_FROM_DEVICE \
   " FROM STROBE_RANGE r JOIN STROBE_LANE l ON l.id = r.laneId LEFT JOIN STROBE_DEVICE_OP d ON d.rangeId = r.id "
+#define STROBE_FROM_MARK " FROM STROBE_MARK m JOIN STROBE_LANE l ON l.id = m.laneId "
+// The nine columns of payload at the end of NVTX_EVENTS.
+#define STROBE_NO_PAYLOAD ", NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL"
 #define STROBE_FROM_THREAD " FROM STROBE_RANGE r JOIN STROBE_LANE l ON l.id = r.laneId "
 // A stream of every kind of number: -1, "none", is 4294967295 in an export.
 #define STROBE_DEVICE_HEAD                                                                    \
@@ -28,14 +31,27 @@ constexpr TableDefinition kDerived[] =
          "color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, "
          "uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, "
          "floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT",
-         "SELECT r.start, CASE r.open WHEN 0 THEN r.end END, CASE r.isAsync WHEN 0 THEN 59 ELSE 60 END, NULL, NULL, "
-         "NULL, "
-         "NULL, l.globalTid, CASE r.isAsync WHEN 0 THEN NULL ELSE l.globalTid END, r.nameId, 0, NULL, NULL, NULL, "
-         "NULL, "
-         "NULL, NULL, NULL, NULL, NULL" STROBE_FROM_THREAD "WHERE r.kind IN (0, 1) AND l.kind = 0 UNION ALL "
-         "SELECT m.time, NULL, 34, NULL, NULL, NULL, NULL, l.globalTid, NULL, m.nameId, 0, NULL, NULL, NULL, NULL, "
-         "NULL, "
-         "NULL, NULL, NULL, NULL FROM STROBE_MARK m JOIN STROBE_LANE l ON l.id = m.laneId"},
+         // Names stand for the numbers of domains and categories: the default domain is 0. Domains and categories have
+         // rows of their own, once a process.
+         "SELECT r.start, CASE r.open WHEN 0 THEN r.end END, CASE r.isAsync WHEN 0 THEN 59 ELSE 60 END, NULL, "
+         "c.categoryId, NULL, NULL, l.globalTid, CASE r.isAsync WHEN 0 THEN NULL ELSE l.globalTid END, r.nameId, "
+         "COALESCE(c.domainId, 0)" STROBE_NO_PAYLOAD STROBE_FROM_THREAD
+         "LEFT JOIN STROBE_RANGE_CATEGORY c ON c.rangeId = r.id WHERE r.kind IN (0, 1) AND l.kind = 0 UNION ALL "
+         "SELECT m.time, NULL, 34, NULL, c.categoryId, NULL, NULL, l.globalTid, NULL, m.nameId, "
+         "COALESCE(c.domainId, 0)" STROBE_NO_PAYLOAD STROBE_FROM_MARK
+         "LEFT JOIN STROBE_MARK_CATEGORY c ON c.markId = m.id UNION ALL "
+         "SELECT 0, NULL, 75, NULL, NULL, NULL, s.value, d.globalPid, NULL, NULL, d.domainId" STROBE_NO_PAYLOAD
+         " FROM (SELECT l.globalPid, c.domainId FROM STROBE_RANGE_CATEGORY c JOIN STROBE_RANGE r ON r.id = c.rangeId "
+         "JOIN STROBE_LANE l ON l.id = r.laneId WHERE r.kind IN (0, 1) AND l.kind = 0 UNION "
+         "SELECT l.globalPid, c.domainId FROM STROBE_MARK_CATEGORY c JOIN STROBE_MARK m ON m.id = c.markId "
+         "JOIN STROBE_LANE l ON l.id = m.laneId) d JOIN StringIds s ON s.id = d.domainId UNION ALL "
+         "SELECT 0, NULL, 33, NULL, d.categoryId, NULL, s.value, d.globalPid, NULL, NULL, "
+         "COALESCE(d.domainId, 0)" STROBE_NO_PAYLOAD
+         " FROM (SELECT l.globalPid, c.domainId, c.categoryId FROM STROBE_RANGE_CATEGORY c "
+         "JOIN STROBE_RANGE r ON r.id = c.rangeId JOIN STROBE_LANE l ON l.id = r.laneId "
+         "WHERE r.kind IN (0, 1) AND l.kind = 0 UNION SELECT l.globalPid, c.domainId, c.categoryId "
+         "FROM STROBE_MARK_CATEGORY c JOIN STROBE_MARK m ON m.id = c.markId JOIN STROBE_LANE l ON l.id = m.laneId) d "
+         "JOIN StringIds s ON s.id = d.categoryId"},
         {"CUPTI_ACTIVITY_KIND_RUNTIME",
          "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, "
          "correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER",
@@ -136,6 +152,8 @@ constexpr TableDefinition kDerived[] =
 
 #undef STROBE_FROM_DEVICE
 #undef STROBE_FROM_THREAD
+#undef STROBE_FROM_MARK
+#undef STROBE_NO_PAYLOAD
 #undef STROBE_DEVICE_HEAD
 #undef STROBE_DEVICE_COLUMNS
 #undef STROBE_FACT_OF_GPU
@@ -188,7 +206,8 @@ CREATE TABLE ENUM_CUDA_KERNEL_LAUNCH_TYPE (id INTEGER NOT NULL PRIMARY KEY, name
 CREATE TABLE ENUM_CUPTI_SYNC_TYPE (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
 CREATE TABLE ENUM_CUPTI_OVERHEAD_TYPE (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
 CREATE TABLE ENUM_CUPTI_STREAM_TYPE (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
-INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES (34, 'NvtxMark', 'NvtxMark'), (59, 'NvtxPushPopRange', 'NvtxPushPopRange'),
+INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES (33, 'NvtxCategory', 'NvtxCategory'),
+  (34, 'NvtxMark', 'NvtxMark'), (75, 'NvtxDomainCreate', 'NvtxDomainCreate'), (59, 'NvtxPushPopRange', 'NvtxPushPopRange'),
   (60, 'NvtxStartEndRange', 'NvtxStartEndRange');
 INSERT INTO ENUM_NSYS_EVENT_CLASS VALUES (0, 'TRACE_PROCESS_EVENT_CUDA_RUNTIME', 'CUDA runtime'),
   (1, 'TRACE_PROCESS_EVENT_CUDA_DRIVER', 'CUDA driver'), (27, 'TRACE_PROCESS_EVENT_OS_RUNTIME', 'OSRT runtime');

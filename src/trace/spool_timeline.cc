@@ -55,20 +55,34 @@ int32_t SpoolTimeline::begin_range(const SpoolEvent& event, StringId name, int32
   ranges.lane.push_back(lane);
   ranges.frame.push_back(event.frame);
   ranges.is_async.push_back(is_async ? 1 : 0);
+  if (!event.category.empty() || !event.domain.empty())
+    ranges.categorize_last(timeline_.strings.intern(event.category), timeline_.strings.intern(event.domain));
   return static_cast<int32_t>(ranges.size() - 1);
 }
 
 void SpoolTimeline::add_argument(const SpoolEvent& event, const Thread& thread) {
-  if (thread.open.empty()) return fault("argument outside any range");
-  Arguments& arguments = timeline_.arguments;
-  arguments.range.push_back(thread.open.back());
-  arguments.key.push_back(timeline_.strings.intern(event.name));
+  if (!event.of_event && thread.open.empty()) return fault("argument outside any range");
+  Value value;
   if (event.type == Type::kArgumentInt)
-    arguments.value.emplace_back(event.integer);
+    value = event.integer;
   else if (event.type == Type::kArgumentDouble)
-    arguments.value.emplace_back(event.number);
+    value = event.number;
   else
-    arguments.value.emplace_back(timeline_.strings.intern(event.text));
+    value = timeline_.strings.intern(event.text);
+  const StringId key = timeline_.strings.intern(event.name);
+  if (!event.of_event) {
+    timeline_.arguments.range.push_back(thread.open.back());
+    timeline_.arguments.key.push_back(key);
+    timeline_.arguments.value.push_back(value);
+  } else if (thread.last_event == Thread::Event::kMark) {
+    timeline_.mark_arguments.mark.push_back(static_cast<int32_t>(thread.event_row));
+    timeline_.mark_arguments.key.push_back(key);
+    timeline_.mark_arguments.value.push_back(value);
+  } else if (thread.last_event == Thread::Event::kAsync) {
+    async_arguments_.push_back({thread.event_row, key, value});
+  } else {
+    fault("argument outside any range");
+  }
 }
 
 void SpoolTimeline::add(const record::SpoolThread& spool_thread, const SpoolEvent& event) {
@@ -82,6 +96,9 @@ void SpoolTimeline::add(const record::SpoolThread& spool_thread, const SpoolEven
 
   Strings& strings = timeline_.strings;
   const int32_t innermost = thread.open.empty() ? kNone : thread.open.back();
+  const bool is_argument =
+      event.type == Type::kArgumentInt || event.type == Type::kArgumentDouble || event.type == Type::kArgumentText;
+  if (!is_argument) thread.last_event = Thread::Event::kOther;
   switch (event.type) {
     case Type::kRangeBegin:
       thread.open.push_back(begin_range(event, strings.intern(event.name), thread.lane, false));
@@ -92,11 +109,17 @@ void SpoolTimeline::add(const record::SpoolThread& spool_thread, const SpoolEven
       thread.open.pop_back();
       break;
     case Type::kAsyncBegin:
-    case Type::kAsyncEnd: {
+    case Type::kAsyncEnd:
+    case Type::kAsyncEndAny: {
       const StringId name = strings.intern(event.name);
-      const bool is_end = event.type == Type::kAsyncEnd;
+      const bool is_end = event.type != Type::kAsyncBegin;
       const int32_t row = is_end ? kNone : begin_range(event, name, thread.lane, true);
-      async_.push_back({spool_thread.pid, name, event.id, event.time_ns, is_end, row, thread.lane});
+      Point point{spool_thread.pid, name, event.id, event.time_ns, is_end, row, thread.lane};
+      point.any_name = event.type == Type::kAsyncEndAny;
+      point.order = static_cast<uint32_t>(async_.size());
+      async_.push_back(point);
+      thread.last_event = Thread::Event::kAsync;
+      thread.event_row = point.order;
       break;
     }
     case Type::kArgumentInt:
@@ -114,12 +137,20 @@ void SpoolTimeline::add(const record::SpoolThread& spool_thread, const SpoolEven
       timeline_.marks.name.push_back(strings.intern(event.name));
       timeline_.marks.lane.push_back(thread.lane);
       timeline_.marks.frame.push_back(event.frame);
+      if (!event.category.empty() || !event.domain.empty())
+        timeline_.marks.categorize_last(strings.intern(event.category), strings.intern(event.domain));
+      thread.last_event = Thread::Event::kMark;
+      thread.event_row = static_cast<uint32_t>(timeline_.marks.size() - 1);
       break;
     case Type::kCounter:
       timeline_.counters.time_ns.push_back(event.time_ns);
       timeline_.counters.name.push_back(strings.intern(event.name));
       timeline_.counters.pid.push_back(spool_thread.pid);
       timeline_.counters.value.push_back(event.number);
+      if (event.of_thread) {
+        timeline_.counters.lane.resize(timeline_.counters.size(), kNone);
+        timeline_.counters.lane.back() = thread.lane;
+      }
       break;
     case Type::kThreadName:
       timeline_.lanes[static_cast<size_t>(thread.lane)].name = strings.intern(event.text);
@@ -145,21 +176,51 @@ bool SpoolTimeline::by_key_and_time(const Point& a, const Point& b) {
   return std::tie(a.pid, a.name, a.id, a.time_ns, a.is_end) < std::tie(b.pid, b.name, b.id, b.time_ns, b.is_end);
 }
 
+// An end by id alone takes the name of the latest range that began with it.
+void SpoolTimeline::name_async_ends() {
+  if (std::none_of(async_.begin(), async_.end(), [](const Point& point) { return point.any_name; })) return;
+  std::stable_sort(async_.begin(), async_.end(), [](const Point& a, const Point& b) {
+    return std::tie(a.pid, a.id, a.time_ns, a.is_end) < std::tie(b.pid, b.id, b.time_ns, b.is_end);
+  });
+  const Point* begin = nullptr;
+  for (Point& point : async_) {
+    if (begin && (begin->pid != point.pid || begin->id != point.id)) begin = nullptr;
+    if (!point.is_end)
+      begin = &point;
+    else if (point.any_name && begin)
+      point.name = begin->name;
+  }
+}
+
 // Ids are unique among the open ranges of a name only, so each end belongs to the latest begin before it.
 void SpoolTimeline::match_async() {
+  name_async_ends();
   std::stable_sort(async_.begin(), async_.end(), by_key_and_time);
-  const Point* open = nullptr;
-  for (const Point& point : async_) {
+  std::vector<int32_t> row_of(async_.size(), kNone);  // by the order in which they came
+  Point* open = nullptr;
+  for (Point& point : async_) {
     if (open && !same_key(*open, point)) open = nullptr;
     if (!point.is_end) {
       if (open) fault("asynchronous range begun again while open");
       open = &point;
     } else if (open) {
       timeline_.ranges.end_ns[static_cast<size_t>(open->row)] = point.time_ns;
+      point.row = open->row;
       open = nullptr;
     } else {
       fault("asynchronous end without a begin");
     }
+    row_of[point.order] = point.row;
+  }
+  for (const AsyncArgument& argument : async_arguments_) {
+    const int32_t row = row_of[argument.point];
+    if (row == kNone) {
+      fault("argument outside any range");
+      continue;
+    }
+    timeline_.arguments.range.push_back(row);
+    timeline_.arguments.key.push_back(argument.key);
+    timeline_.arguments.value.push_back(argument.value);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "trace/store.h"
+#include "trace/store_additions.h"
 #include "trace/store_ranges.h"
 #include "trace/store_rows.h"
 
@@ -36,6 +37,7 @@ class Reader {
     STROBE_TRY(read_arguments());
     STROBE_TRY(read_flows());
     STROBE_TRY(read_counters());
+    STROBE_TRY(read_additions(database_, budget_, strings_, timeline_));
     STROBE_TRY(read_layers());
     STROBE_TRY(read_kernels());
     STROBE_TRY(read_tables());
@@ -355,7 +357,18 @@ class Reader {
   std::vector<StringId> strings_;  // by id in the file
 };
 
-// The file's size, after a look at its first bytes: SQLite itself would take an empty file for an empty database.
+// What the header of a SQLite file says that its size is; 0 where it does not say.
+uint64_t size_by_header(const unsigned char (&header)[100]) {
+  const auto number = [&header](size_t at) {
+    return uint64_t{header[at]} << 24 | uint64_t{header[at + 1]} << 16 | uint64_t{header[at + 2]} << 8 | header[at + 3];
+  };
+  const uint64_t page = uint64_t{header[16]} << 8 | header[17];
+  // The count of pages is good while the two change counters agree.
+  return number(24) == number(92) ? number(28) * (page == 1 ? 65536 : page) : 0;
+}
+
+// The file's size, after a look at its first bytes: SQLite itself would take an empty file for an empty database, and
+// zeros for what is cut off the last page.
 Result<uint64_t> check_header(const fs::path& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) {
@@ -365,11 +378,15 @@ Result<uint64_t> check_header(const fs::path& path) {
   if (S_ISDIR(facts.st_mode)) return io_error("is a folder, expected a trace file");
   std::ifstream file(path, std::ios::binary);
   if (!file) return io_error(std::strerror(errno));
-  char magic[16] = {};
-  file.read(magic, sizeof magic);
-  if (file.gcount() != sizeof magic || std::memcmp(magic, "SQLite format 3", sizeof magic) != 0)
+  unsigned char header[100] = {};
+  file.read(reinterpret_cast<char*>(header), sizeof header);
+  if (file.gcount() < 16 || std::memcmp(header, "SQLite format 3", 16) != 0)
     return bad_data("not a SQLite file, expected a Strobe trace");
-  return static_cast<uint64_t>(facts.st_size);
+  const auto size = static_cast<uint64_t>(facts.st_size);
+  if (size < size_by_header(header))
+    return bad_data("SQLite file cut short: " + std::to_string(size) + " of the " +
+                    std::to_string(size_by_header(header)) + " bytes that its header says");
+  return size;
 }
 
 Result<Timeline> read_from(const fs::path& path) {

@@ -7,6 +7,7 @@
 #include "trace/schema.h"
 #include "trace/sqlite.h"
 #include "trace/store.h"
+#include "trace/store_additions.h"
 
 namespace strobe::trace {
 
@@ -53,6 +54,7 @@ class Writer {
     STROBE_TRY(write_arguments());
     STROBE_TRY(write_flows());
     STROBE_TRY(write_counters());
+    STROBE_TRY(write_additions(database_, timeline_));
     STROBE_TRY(write_network());
     STROBE_TRY(write_tables());
     STROBE_TRY(write_losses());

@@ -48,16 +48,40 @@ Order stable_order(size_t count, Less less) {
   return order;
 }
 
+// Columns that may be left short by whoever has nothing to say in them.
+template <typename T>
+void fill_up(std::vector<T>& column, size_t size, T none) {
+  if (!column.empty()) column.resize(size, none);
+}
+template <typename Rows>
+void categorize(Rows& rows, StringId category, StringId domain) {
+  const auto put = [&rows](std::vector<StringId>& column, StringId value) {
+    if (value == 0) return;
+    column.resize(rows.size(), 0);
+    column.back() = value;
+  };
+  put(rows.category, category);
+  put(rows.domain, domain);
+}
+
 template <typename... Columns>
 void reorder(const Order& order, Columns&... columns) {
   if (order.empty()) return;
   const auto apply = [&order](auto& column) {
+    if (column.empty()) return;
     std::decay_t<decltype(column)> sorted;
     sorted.reserve(column.size());
     for (const uint32_t from : order) sorted.push_back(column[from]);
     column.swap(sorted);
   };
   (apply(columns), ...);
+}
+
+// old position -> new position
+std::vector<int32_t> inverse(const Order& order) {
+  std::vector<int32_t> new_index(order.size());
+  for (size_t i = 0; i < order.size(); ++i) new_index[order[i]] = static_cast<int32_t>(i);
+  return new_index;
 }
 
 // One end of a flow whose range is asked for.
@@ -123,9 +147,8 @@ void sort_ranges(Timeline& timeline) {
   });
   if (order.empty()) return;
   reorder(order, ranges.start_ns, ranges.end_ns, ranges.name, ranges.lane, ranges.frame, ranges.is_async, ranges.open,
-          ranges.kind);
-  std::vector<int32_t> new_index(order.size());
-  for (size_t i = 0; i < order.size(); ++i) new_index[order[i]] = static_cast<int32_t>(i);
+          ranges.kind, ranges.category, ranges.domain);
+  const std::vector<int32_t> new_index = inverse(order);
   const auto follow = [&new_index](std::vector<int32_t>& column) {
     for (int32_t& index : column)
       if (index != kNone) index = new_index[static_cast<size_t>(index)];
@@ -183,16 +206,25 @@ void find_launches(Timeline& timeline) {
   }
 }
 
+void sort_marks(Timeline& timeline, const Order& order) {
+  if (order.empty()) return;
+  Marks& marks = timeline.marks;
+  reorder(order, marks.time_ns, marks.name, marks.lane, marks.frame, marks.category, marks.domain);
+  const std::vector<int32_t> new_index = inverse(order);
+  for (int32_t& mark : timeline.mark_arguments.mark) mark = new_index[static_cast<size_t>(mark)];
+}
+
 void sort_the_rest(Timeline& timeline) {
   const auto by = [](const auto& column) {
     return stable_order(column.size(), [&column](uint32_t a, uint32_t b) { return column[a] < column[b]; });
   };
   Arguments& arguments = timeline.arguments;
   reorder(by(arguments.range), arguments.range, arguments.key, arguments.value);
-  Marks& marks = timeline.marks;
-  reorder(by(marks.time_ns), marks.time_ns, marks.name, marks.lane, marks.frame);
+  sort_marks(timeline, by(timeline.marks.time_ns));
+  MarkArguments& of_marks = timeline.mark_arguments;
+  reorder(by(of_marks.mark), of_marks.mark, of_marks.key, of_marks.value);
   Counters& counters = timeline.counters;
-  reorder(by(counters.time_ns), counters.time_ns, counters.name, counters.pid, counters.value);
+  reorder(by(counters.time_ns), counters.time_ns, counters.name, counters.pid, counters.value, counters.lane);
   Flows& flows = timeline.flows;
   reorder(by(flows.from_ns), flows.from_ns, flows.to_ns, flows.name, flows.from_range, flows.to_range, flows.from_lane,
           flows.to_lane);
@@ -200,7 +232,19 @@ void sort_the_rest(Timeline& timeline) {
 
 }  // namespace
 
+void Ranges::categorize_last(StringId category_name, StringId domain_name) {
+  categorize(*this, category_name, domain_name);
+}
+void Marks::categorize_last(StringId category_name, StringId domain_name) {
+  categorize(*this, category_name, domain_name);
+}
+
 void Timeline::finish() {
+  fill_up(ranges.category, ranges.size(), StringId{0});
+  fill_up(ranges.domain, ranges.size(), StringId{0});
+  fill_up(marks.category, marks.size(), StringId{0});
+  fill_up(marks.domain, marks.size(), StringId{0});
+  fill_up(counters.lane, counters.size(), kNone);
   ranges.parent.assign(ranges.size(), kNone);
   ranges.kind.resize(ranges.size(), RangeKind::kAnnotation);
   uint64_t backwards = 0;

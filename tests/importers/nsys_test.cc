@@ -269,7 +269,7 @@ TEST_F(MadeByHand, RegisteredStringsDomainsMarksAndOpenRangesOfAnOldExport) {
       tid + ", NULL, 1, 3, NULL), (40, NULL, 59, 'frame', " + tid +
       ", NULL, 0, NULL, 12),"
       "(60, 95, 60, 'request', " +
-      tid + ", NULL, 0, NULL, NULL), (55, NULL, 34, 'drop', " + tid + ", NULL, 0, 0, NULL);");
+      tid + ", NULL, 0, NULL, NULL), (55, NULL, 34, 'drop', " + tid + ", NULL, 1, 4, 9);");
   ASSERT_EQ(timeline.ranges.size(), 3U);
   EXPECT_EQ(name(timeline, 0), "frame");
   EXPECT_EQ(timeline.ranges.open[0], 1);
@@ -278,10 +278,16 @@ TEST_F(MadeByHand, RegisteredStringsDomainsMarksAndOpenRangesOfAnOldExport) {
   EXPECT_EQ(name(timeline, 1), "conv1 + relu1");
   EXPECT_EQ(timeline.ranges.start_ns[1], 10);
   EXPECT_EQ(timeline.ranges.parent[1], 0);
-  EXPECT_THAT(arguments(timeline, 1), UnorderedElementsAre(Pair("domain", "TensorRT"), Pair("category", "layers")));
+  EXPECT_EQ(timeline.strings[timeline.ranges.domain_of(1)], "TensorRT");
+  EXPECT_EQ(timeline.strings[timeline.ranges.category_of(1)], "layers");
+  EXPECT_EQ(timeline.ranges.domain_of(0), 0U);
   EXPECT_EQ(timeline.ranges.is_async[2], 1);
   ASSERT_EQ(timeline.marks.size(), 1U);
   EXPECT_EQ(timeline.marks.time_ns[0], 15);
+  EXPECT_EQ(timeline.strings[timeline.marks.domain_of(0)], "TensorRT");
+  EXPECT_EQ(timeline.strings[timeline.marks.category_of(0)], "4") << "never named";
+  ASSERT_EQ(timeline.mark_arguments.size(), 1U);
+  EXPECT_EQ(std::get<int64_t>(timeline.mark_arguments.value[0]), 9);
   EXPECT_EQ(timeline.strings[timeline.lanes[0].name], "worker");
   EXPECT_EQ(timeline.lanes[0].pid, 5);
   EXPECT_EQ(timeline.lanes[0].tid, 6);

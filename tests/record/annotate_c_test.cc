@@ -25,12 +25,21 @@ TEST(AnnotateC, EveryCallArrives) {
   for (const auto& event : recorded->threads.at(0).events) types.push_back(static_cast<int>(event.type));
   using test::Type;
   std::vector<int> expected;
-  for (const Type type :
-       {Type::kRangeBegin, Type::kArgumentInt, Type::kArgumentDouble, Type::kArgumentText, Type::kRangeBegin,
-        Type::kRangeEnd, Type::kRangeEnd, Type::kAsyncBegin, Type::kAsyncEnd, Type::kFlowOut, Type::kFlowIn,
-        Type::kMark, Type::kCounter, Type::kThreadName, Type::kFact, Type::kFact})
+  for (const Type type : {Type::kRangeBegin, Type::kArgumentInt, Type::kArgumentDouble, Type::kArgumentText,
+                          Type::kRangeBegin, Type::kRangeEnd, Type::kRangeEnd, Type::kAsyncBegin, Type::kAsyncEnd,
+                          Type::kFlowOut, Type::kFlowIn, Type::kMark, Type::kCounter,
+                          // Those of categories and payloads.
+                          Type::kRangeBegin, Type::kArgumentInt, Type::kArgumentInt, Type::kRangeBegin, Type::kRangeEnd,
+                          Type::kRangeEnd, Type::kAsyncBegin, Type::kArgumentInt, Type::kAsyncEnd, Type::kArgumentInt,
+                          Type::kAsyncBegin, Type::kAsyncEnd, Type::kAsyncBegin, Type::kAsyncEndAny, Type::kMark,
+                          Type::kArgumentInt, Type::kArgumentDouble, Type::kArgumentText, Type::kMark, Type::kCounter,
+                          Type::kCounter, Type::kCounter, Type::kThreadName, Type::kFact, Type::kFact})
     expected.push_back(static_cast<int>(type));
   EXPECT_EQ(types, expected);
+  uint64_t in_library = 0;
+  for (const auto& event : recorded->threads[0].events)
+    if (event.category == "kind" && event.domain == "library") ++in_library;
+  EXPECT_EQ(in_library, 4U) << "two ranges, one interval, one mark";
 }
 
 TEST(AnnotateC, AFailureIsACodeAndALine) {

@@ -22,6 +22,8 @@ struct Event {
   int64_t integer = 0;
   double number = 0;
   std::string text;
+  std::string category, domain;
+  bool of_event = false, of_thread = false;
 };
 
 struct Recorded {
@@ -59,7 +61,9 @@ inline Result<Recorded> read_all(const std::filesystem::path& folder) {
     last = &who;
     last_tid = key;
     all.threads.back().events.push_back({event.type, event.time_ns, std::string(event.name), event.frame, event.id,
-                                         event.integer, event.number, std::string(event.text)});
+                                         event.integer, event.number, std::string(event.text),
+                                         std::string(event.category), std::string(event.domain), event.of_event,
+                                         event.of_thread});
   });
   if (!read) return std::move(read).error();
   all.summary = *read;

@@ -57,6 +57,79 @@ TEST(SpoolTimeline, NestedRangesOfTwoThreadsOnOneClock) {
   EXPECT_TRUE(timeline.losses.faults.empty());
 }
 
+SpoolEvent argument(int64_t value, bool of_event) {
+  SpoolEvent result = event(Type::kArgumentInt, 0, "bytes");
+  result.integer = value;
+  result.of_event = of_event;
+  return result;
+}
+
+TEST(SpoolTimeline, CategoriesAreKeptWhereThereAreSome) {
+  SpoolTimeline events;
+  events.add(thread(1), event(Type::kRangeBegin, 10, "plain"));
+  SpoolEvent range = event(Type::kRangeBegin, 20, "conv");
+  range.category = "layer";
+  range.domain = "engine";
+  events.add(thread(1), range);
+  SpoolEvent mark = event(Type::kMark, 15, "drop");
+  mark.category = "loss";
+  events.add(thread(2), mark);
+  const Timeline timeline = events.take();
+  EXPECT_EQ(timeline.ranges.category.size(), 2U);
+  EXPECT_EQ(timeline.ranges.category_of(0), 0U);
+  EXPECT_EQ(timeline.strings[timeline.ranges.category_of(1)], "layer");
+  EXPECT_EQ(timeline.strings[timeline.ranges.domain_of(1)], "engine");
+  EXPECT_EQ(timeline.strings[timeline.marks.category_of(0)], "loss");
+  EXPECT_TRUE(timeline.marks.domain.empty());
+}
+
+TEST(SpoolTimeline, ArgumentsOfEventsStayWithTheirEvent) {
+  SpoolTimeline events;
+  const SpoolThread a = thread(1), b = thread(2);
+  events.add(a, event(Type::kRangeBegin, 10, "outer"));
+  events.add(a, event(Type::kMark, 12, "late mark"));
+  events.add(a, argument(1, true));
+  events.add(a, argument(2, false));
+  events.add(a, event(Type::kAsyncBegin, 20, "request", kNoFrame, 7));
+  events.add(a, argument(3, true));
+  events.add(b, event(Type::kMark, 11, "early mark"));
+  events.add(b, event(Type::kAsyncEnd, 30, "request", kNoFrame, 7));
+  events.add(b, argument(4, true));
+  events.add(b, event(Type::kAsyncEnd, 31, "unknown", kNoFrame, 9));
+  events.add(b, argument(5, true));
+  const Timeline timeline = events.take();
+  EXPECT_EQ(timeline.arguments.range, (std::vector<int32_t>{0, 1, 1}));
+  std::vector<int64_t> values;
+  for (const auto& value : timeline.arguments.value) values.push_back(std::get<int64_t>(value));
+  EXPECT_EQ(values, (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(timeline.mark_arguments.mark, (std::vector<int32_t>{1})) << "marks are sorted by time";
+  EXPECT_EQ(fault(timeline, "argument outside any range"), 1U);
+}
+
+TEST(SpoolTimeline, AnEndByIdAloneEndsTheLatestThatBeganWithIt) {
+  SpoolTimeline events;
+  events.add(thread(1), event(Type::kAsyncBegin, 10, "first", kNoFrame, 7));
+  events.add(thread(1), event(Type::kAsyncEndAny, 20, "", kNoFrame, 7));
+  events.add(thread(2), event(Type::kAsyncBegin, 30, "second", kNoFrame, 7));
+  events.add(thread(1), event(Type::kAsyncEndAny, 40, "", kNoFrame, 7));
+  events.add(thread(3, 8), event(Type::kAsyncEndAny, 50, "", kNoFrame, 7));
+  const Timeline timeline = events.take();
+  EXPECT_EQ(timeline.ranges.end_ns, (std::vector<int64_t>{10, 30}));
+  EXPECT_EQ(timeline.ranges.open, (std::vector<uint8_t>{0, 0}));
+  EXPECT_EQ(fault(timeline, "asynchronous end without a begin"), 1U) << "that of the other process";
+}
+
+TEST(SpoolTimeline, CountersOfThreadsNameTheirThread) {
+  SpoolTimeline events;
+  events.add(thread(1), event(Type::kCounter, 10, "queue"));
+  SpoolEvent own = event(Type::kCounter, 20, "cache misses");
+  own.of_thread = true;
+  events.add(thread(2), own);
+  const Timeline timeline = events.take();
+  EXPECT_EQ(timeline.counters.lane_of(0), kNone);
+  EXPECT_EQ(timeline.counters.lane_of(1), 1);
+}
+
 TEST(SpoolTimeline, TheOffsetOfTheEarliestThreadDatesTheTrace) {
   SpoolTimeline events;
   events.add(thread(1, 7, 500), event(Type::kMark, 1000, "later"));

@@ -221,6 +221,53 @@ TEST(Store, QueriesOfTheDocumentationRun) {
               ElementsAre("drop|120|5"));
 }
 
+// As NVIDIA's guide joins names of domains and categories: by type, number and process.
+TEST(Store, DomainsAndCategoriesHaveRowsAsInRealExports) {
+  const ScratchFolder folder;
+  test::TimelineMaker maker;
+  maker.timeline.processes.push_back({9, 0});
+  const int32_t lane = maker.lane(9, "main", 9);
+  const StringId layers = maker.timeline.strings.intern("layers");
+  const StringId engine = maker.timeline.strings.intern("engine");
+  maker.range("conv", lane, 10, 20);
+  maker.timeline.ranges.categorize_last(layers, engine);
+  maker.range("relu", lane, 30, 40);
+  maker.timeline.ranges.categorize_last(layers, 0);
+  maker.range("plain", lane, 50, 60);
+  maker.mark("drop", lane, 55);
+  maker.timeline.marks.categorize_last(0, engine);
+  maker.mark_argument("why", maker.timeline.strings.intern("late"));
+  ASSERT_TRUE(write_store(maker.finish(), folder / "t.sqlite"));
+  Sql sql(folder / "t.sqlite", SQLITE_OPEN_READONLY);
+  EXPECT_THAT(sql.rows("SELECT s.value, d.text, c.text, e.eventType FROM NVTX_EVENTS e JOIN StringIds s ON s.id = "
+                       "e.textId LEFT JOIN NVTX_EVENTS d ON d.eventType = 75 AND d.domainId = e.domainId AND "
+                       "d.globalTid >> 24 = e.globalTid >> 24 LEFT JOIN NVTX_EVENTS c ON c.eventType = 33 AND "
+                       "c.domainId = e.domainId AND c.category = e.category AND c.globalTid >> 24 = e.globalTid >> 24 "
+                       "WHERE e.eventType IN (34, 59) ORDER BY e.start"),
+              ElementsAre("conv|engine|layers|59", "relu|NULL|layers|59", "plain|NULL|NULL|59", "drop|engine|NULL|34"));
+  EXPECT_THAT(sql.rows("SELECT eventType, COUNT(*) FROM NVTX_EVENTS GROUP BY 1"),
+              ElementsAre("33|2", "34|1", "59|3", "75|1"));
+  EXPECT_THAT(sql.rows("SELECT k.value, t.value FROM STROBE_MARK_ARGUMENT a JOIN StringIds k ON k.id = a.keyId "
+                       "JOIN StringIds t ON t.id = a.textId"),
+              ElementsAre("why|late"));
+}
+
+TEST(Store, ReadsFilesFromBeforeTheAddedTables) {
+  const ScratchFolder folder;
+  const Timeline timeline = small();
+  ASSERT_TRUE(write_store(timeline, folder / "t.sqlite"));
+  {
+    Sql sql(folder / "t.sqlite");
+    sql.rows("DROP VIEW NVTX_EVENTS");
+    for (const char* table :
+         {"STROBE_RANGE_CATEGORY", "STROBE_MARK_CATEGORY", "STROBE_MARK_ARGUMENT", "STROBE_COUNTER_LANE"})
+      sql.rows(std::string("DROP TABLE ") + table);
+  }
+  const auto read = read_store(folder / "t.sqlite");
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(test::difference(timeline, *read), "");
+}
+
 // Every table and view that a real export has too has exactly its columns, and every enumeration its values.
 TEST(Store, TablesHaveTheColumnsOfRealExports) {
   const ScratchFolder folder;
@@ -322,6 +369,11 @@ TEST(Store, NamesTheRowThatCannotBe) {
       {"UPDATE STROBE_DEVICE_OP SET gridX = -1", "gridX is -1"},
       {"UPDATE STROBE_API_CALL SET rangeId = -5 WHERE correlation = 40", "STROBE_API_CALL row 1: rangeId is -5"},
       {"UPDATE STROBE_MARK SET laneId = 17", "STROBE_MARK row 1: laneId is 17"},
+      {"INSERT INTO STROBE_RANGE_CATEGORY VALUES (999, 0, 0)", "STROBE_RANGE_CATEGORY row 1: rangeId is 999"},
+      {"INSERT INTO STROBE_RANGE_CATEGORY VALUES (0, 999, 0)", "STROBE_RANGE_CATEGORY row 1: categoryId is 999"},
+      {"INSERT INTO STROBE_MARK_CATEGORY VALUES (0, 0, -1)", "STROBE_MARK_CATEGORY row 1: domainId is -1"},
+      {"INSERT INTO STROBE_MARK_ARGUMENT VALUES (7, 0, 1, NULL, NULL)", "STROBE_MARK_ARGUMENT row 1: markId is 7"},
+      {"INSERT INTO STROBE_COUNTER_LANE VALUES (99, 0)", "STROBE_COUNTER_LANE row 1: counterId is 99"},
       {"DELETE FROM STROBE_TABLE_CELL WHERE rowNumber = 0 AND columnNumber = 1", "STROBE_TABLE_CELL row 2: rowNumber"},
       {"DELETE FROM STROBE_TABLE_CELL WHERE rowNumber = 1 AND columnNumber = 1", "not as many cells"},
       {"UPDATE STROBE_TABLE_COLUMN SET tableId = 1", "STROBE_TABLE_COLUMN row 1: tableId is 1"},

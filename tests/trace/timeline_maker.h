@@ -70,11 +70,21 @@ class TimelineMaker {
     flows.from_lane.push_back(from_lane);
     flows.to_lane.push_back(to_lane);
   }
-  void counter(const std::string& name, int32_t pid, int64_t time, double value) {
+  void counter(const std::string& name, int32_t pid, int64_t time, double value, int32_t lane = trace::kNone) {
     timeline.counters.time_ns.push_back(time);
     timeline.counters.name.push_back(timeline.strings.intern(name));
     timeline.counters.pid.push_back(pid);
     timeline.counters.value.push_back(value);
+    if (lane == trace::kNone) return;
+    timeline.counters.lane.resize(timeline.counters.size(), trace::kNone);
+    timeline.counters.lane.back() = lane;
+  }
+  // Of the last mark.
+  template <typename Value>
+  void mark_argument(const std::string& key, Value value) {
+    timeline.mark_arguments.mark.push_back(static_cast<int32_t>(timeline.marks.size() - 1));
+    timeline.mark_arguments.key.push_back(timeline.strings.intern(key));
+    timeline.mark_arguments.value.emplace_back(value);
   }
   trace::Timeline finish() {
     timeline.finish();
@@ -155,10 +165,19 @@ inline trace::Timeline random_timeline(uint32_t seed, int range_count) {
     if (below(3) == 0) maker.argument(row, text(), static_cast<int64_t>((uint64_t{random()} << 32) | random()));
     if (below(5) == 0) maker.argument(row, text(), below(4) == 0 ? std::nan("") : static_cast<double>(below(1000)) / 8);
     if (below(5) == 0) maker.argument(row, text(), text());
-    if (below(4) == 0) maker.mark(text(), lane(), below(duration), frame());
+    if (below(5) == 0) timeline.ranges.categorize_last(name(), name());
+    if (below(4) == 0) {
+      maker.mark(text(), lane(), below(duration), frame());
+      if (below(2) == 0) timeline.marks.categorize_last(name(), name());
+      if (below(3) == 0) maker.mark_argument(text(), below(3) == 0 ? std::nan("") : static_cast<double>(below(9)) / 8);
+      if (below(3) == 0) maker.mark_argument(text(), static_cast<int64_t>((uint64_t{random()} << 32) | random()));
+      if (below(3) == 0) maker.mark_argument(text(), name());
+    }
     if (below(4) == 0) maker.flow(text(), lane(), below(duration), lane(), below(duration));
     if (below(6) == 0) maker.flow(text(), trace::kNone, below(duration), lane(), below(duration), row, row);
-    if (below(4) == 0) maker.counter(text(), 100, below(duration), static_cast<double>(below(1000)) / 3);
+    if (below(4) == 0)
+      maker.counter(text(), 100, below(duration), static_cast<double>(below(1000)) / 3,
+                    below(2) == 0 ? trace::kNone : lane());
   }
   for (int64_t i = below(10); i > 0; --i)
     timeline.layers.push_back({name(), name(), name(), below(1000), below(1000), below(1000)});
@@ -237,13 +256,20 @@ inline std::string difference(const trace::Timeline& a, const trace::Timeline& b
   same("argument ranges", a.arguments.range, b.arguments.range);
   same("argument keys", a.arguments.key, b.arguments.key);
   // "Not a number" equals itself here.
-  const auto values = [](const trace::Timeline& t) {
+  const auto values = [](const auto& arguments) {
     std::vector<std::string> texts;
-    for (const auto& value : t.arguments.value)
+    for (const auto& value : arguments.value)
       std::visit([&](auto v) { texts.push_back(std::to_string(value.index()) + ":" + std::to_string(v)); }, value);
     return texts;
   };
-  same("argument values", values(a), values(b));
+  same("argument values", values(a.arguments), values(b.arguments));
+  same("range categories", a.ranges.category, b.ranges.category);
+  same("range domains", a.ranges.domain, b.ranges.domain);
+  same("mark categories", a.marks.category, b.marks.category);
+  same("mark domains", a.marks.domain, b.marks.domain);
+  same("marks with arguments", a.mark_arguments.mark, b.mark_arguments.mark);
+  same("mark argument keys", a.mark_arguments.key, b.mark_arguments.key);
+  same("mark argument values", values(a.mark_arguments), values(b.mark_arguments));
   same("mark times", a.marks.time_ns, b.marks.time_ns);
   same("mark names", a.marks.name, b.marks.name);
   same("mark lanes", a.marks.lane, b.marks.lane);
@@ -259,6 +285,7 @@ inline std::string difference(const trace::Timeline& a, const trace::Timeline& b
   same("counter names", a.counters.name, b.counters.name);
   same("counter processes", a.counters.pid, b.counters.pid);
   same("counter values", a.counters.value, b.counters.value);
+  same("counter lanes", a.counters.lane, b.counters.lane);
   const auto layers = [&](const auto& t) {
     using L = trace::NetworkLayer;
     return flat(t.layers, &L::name, &L::type, &L::shape, &L::parameters, &L::flop, &L::bytes);

@@ -4,17 +4,21 @@
 //
 //     strobe::record::start({.folder = "out/spool"});
 //     {
-//       STROBE_RANGE("decode", frame);                       // until the end of the scope
-//       strobe::record::Range range("infer", frame);          // the same without a macro; the name may be dynamic
-//       range.arg("batch", int64_t{8});
+//       STROBE_RANGE("decode", frame);                // until the end of the scope
+//       strobe::record::Range range("infer", frame);  // the same without a macro; the name may be dynamic
+//       range.arg(kBatch, 8);
 //     }
 //     strobe::record::stop();
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "strobe/base/result.h"
 
@@ -34,6 +38,52 @@ class Name {
  private:
   explicit Name(uint32_t id) : id_(id) {}
   uint32_t id_;
+};
+
+// What kind of thing a range or mark is, for filters and sums: a name within a domain (usually the library that speaks;
+// empty: the program itself). Made once and used like a Name. The default is none.
+class Category {
+ public:
+  constexpr Category() = default;
+  explicit Category(std::string_view name, std::string_view domain = {});
+  // One that was made before.
+  static constexpr Category with_id(uint32_t id) {
+    Category category;
+    category.id_ = id;
+    return category;
+  }
+  constexpr uint32_t id() const { return id_; }  // 0: none
+
+ private:
+  uint32_t id_ = 0;
+};
+
+// Which one of a run's batches this is (from 0), and how many items it holds.
+struct Batch {
+  int64_t index = 0;
+  int64_t items = 0;
+};
+
+// A payload with its key.
+struct Arg {
+  template <std::integral T>
+  Arg(Name arg_key, T number) : key(arg_key), value(static_cast<int64_t>(number)) {}
+  Arg(Name arg_key, double number) : key(arg_key), value(number) {}
+  Arg(Name arg_key, std::string_view text) : key(arg_key), value(text) {}
+  Arg(Name arg_key, const char* text) : key(arg_key), value(std::string_view(text)) {}
+  Name key;
+  std::variant<int64_t, double, std::string_view> value;
+};
+// Any number of them; a view, as cheap to pass as a pointer.
+class Args {
+ public:
+  Args() = default;
+  Args(std::initializer_list<Arg> list) : list_(list.begin(), list.size()) {}
+  Args(std::span<const Arg> list) : list_(list) {}
+  std::span<const Arg> list() const { return list_; }
+
+ private:
+  std::span<const Arg> list_;
 };
 
 struct Options {
@@ -61,7 +111,8 @@ bool recording();
 class Range {
  public:
   explicit Range(Name name, int64_t frame = kNoFrame);
-  explicit Range(std::string_view dynamic_name, int64_t frame = kNoFrame);
+  Range(Name name, int64_t frame, Category category);
+  explicit Range(std::string_view dynamic_name, int64_t frame = kNoFrame, Category category = {});
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
   ~Range() {
@@ -70,8 +121,15 @@ class Range {
   void end();  // earlier than the scope; a second call does nothing
   // Payload of this range; to be called while it is the innermost open one of its thread.
   Range& arg(Name key, int64_t value);
+  template <std::integral T>
+  Range& arg(Name key, T value) {
+    return arg(key, static_cast<int64_t>(value));
+  }
   Range& arg(Name key, double value);
   Range& arg(Name key, std::string_view value);
+  Range& arg(Name key, const char* value) { return arg(key, std::string_view(value)); }
+  // The arguments "batch_index" and "total_items".
+  Range& arg(Batch batch);
 
  private:
   uint32_t session_ = 0;  // of the recording that it was begun in; 0: not open
@@ -79,19 +137,42 @@ class Range {
 
 // The same as push and pop; unmatched pops are counted as faults in the trace, never undefined.
 void push(Name name, int64_t frame = kNoFrame);
+void push(Name name, int64_t frame, Category category);
+void push(std::string_view dynamic_name, int64_t frame = kNoFrame, Category category = {});
 void pop();
 
-// An interval that may end on another thread. id: unique among the open ones of that name; new_id() gives one.
-void async_begin(Name name, uint64_t id, int64_t frame = kNoFrame);
-void async_end(Name name, uint64_t id);
+// An interval that may end on another thread. id: unique among the open ones of that name; new_id() gives one that is
+// unique altogether.
+void async_begin(Name name, uint64_t id, int64_t frame = kNoFrame, Category category = {}, Args args = {});
+void async_begin(std::string_view dynamic_name, uint64_t id, int64_t frame = kNoFrame, Category category = {},
+                 Args args = {});
+void async_end(Name name, uint64_t id, Args args = {});
+void async_end(std::string_view dynamic_name, uint64_t id, Args args = {});
+// By id alone: ends the latest one of this process that began with it, under whatever name.
+void async_end(uint64_t id, Args args = {});
 uint64_t new_id();
 
 // An arrow from the innermost open range at flow_out to the one at flow_in (queue hand-over, launch).
 void flow_out(Name name, uint64_t id);
 void flow_in(Name name, uint64_t id);
 
-void mark(Name name, int64_t frame = kNoFrame);
+void mark(Name name, int64_t frame = kNoFrame, Category category = {}, Args args = {});
+void mark(std::string_view dynamic_name, int64_t frame = kNoFrame, Category category = {}, Args args = {});
+
+// A number over time, of the process or of the calling thread. Whole numbers take less space.
 void counter(Name name, double value);
+void counter(Name name, int64_t value);
+template <std::integral T>
+void counter(Name name, T value) {
+  counter(name, static_cast<int64_t>(value));
+}
+void thread_counter(Name name, double value);
+void thread_counter(Name name, int64_t value);
+template <std::integral T>
+void thread_counter(Name name, T value) {
+  thread_counter(name, static_cast<int64_t>(value));
+}
+
 void name_thread(std::string_view name);
 // A fact of this process for the whole trace, e.g. "engine" = "openvino"; the last one of a key counts.
 void fact(std::string_view key, std::string_view value);
@@ -100,7 +181,8 @@ void fact(std::string_view key, std::string_view value);
 
 #define STROBE_RANGE_CONCAT_(a, b) a##b
 #define STROBE_RANGE_NAME_(a, b) STROBE_RANGE_CONCAT_(a, b)
-// A range until the end of the scope; the name is a literal, interned at the first pass. An optional frame id follows.
+// A range until the end of the scope; the name is a literal, interned at the first pass. An optional frame id follows,
+// and after it an optional Category.
 #define STROBE_RANGE(literal, ...)                                                         \
   static const ::strobe::record::Name STROBE_RANGE_NAME_(strobe_name_, __LINE__){literal}; \
   const ::strobe::record::Range STROBE_RANGE_NAME_(                                        \

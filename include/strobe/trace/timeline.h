@@ -88,6 +88,13 @@ struct Ranges {
   std::vector<uint8_t> is_async;  // may end on another lane and does not nest
   std::vector<uint8_t> open;      // had no end in the recording
   std::vector<RangeKind> kind;    // may be left empty by whoever knows only annotations; finish() fills it
+  // A name that groups ranges, within a domain (usually the library that speaks); 0: none. Either column may be shorter
+  // than the others, or empty where no range has one: finish() lengthens it only if it is not empty.
+  std::vector<StringId> category, domain;
+  StringId category_of(size_t i) const { return i < category.size() ? category[i] : 0; }
+  StringId domain_of(size_t i) const { return i < domain.size() ? domain[i] : 0; }
+  // Of the last range that was added. Without either, nothing is stored.
+  void categorize_last(StringId category_name, StringId domain_name);
   size_t size() const { return start_ns.size(); }
 };
 
@@ -103,7 +110,18 @@ struct Marks {
   std::vector<StringId> name;
   std::vector<int32_t> lane;
   std::vector<int64_t> frame;
+  std::vector<StringId> category, domain;  // as those of ranges
+  StringId category_of(size_t i) const { return i < category.size() ? category[i] : 0; }
+  StringId domain_of(size_t i) const { return i < domain.size() ? domain[i] : 0; }
+  void categorize_last(StringId category_name, StringId domain_name);
   size_t size() const { return time_ns.size(); }
+};
+
+struct MarkArguments {
+  std::vector<int32_t> mark;  // index into marks, ascending
+  std::vector<StringId> key;
+  std::vector<std::variant<int64_t, double, StringId>> value;
+  size_t size() const { return mark.size(); }
 };
 
 struct Flows {
@@ -119,6 +137,9 @@ struct Counters {
   std::vector<StringId> name;
   std::vector<int32_t> pid;
   std::vector<double> value;
+  // The thread that it is about; kNone: the whole process. May be shorter than the others, as categories of ranges.
+  std::vector<int32_t> lane;
+  int32_t lane_of(size_t i) const { return i < lane.size() ? lane[i] : kNone; }
   size_t size() const { return time_ns.size(); }
 };
 
@@ -177,6 +198,7 @@ struct Timeline {
   Ranges ranges;
   Arguments arguments;
   Marks marks;
+  MarkArguments mark_arguments;
   Flows flows;
   Counters counters;
   std::vector<NetworkLayer> layers;
@@ -194,7 +216,7 @@ struct Timeline {
   //   - parents: the innermost range of the same lane that contains the range (both ends included). Ranges of a lane
   //     that overlap without nesting are counted as a fault; neither becomes the other's parent;
   //   - frames are inherited from parents, and by device operations from the call that launched them;
-  //   - what points at ranges (arguments, flows, device operations, API calls) follows them;
+  //   - what points at ranges (arguments, flows, device operations, API calls) or marks (arguments) follows them;
   //   - device operations without a launch get the API call of the same process with their correlation;
   //   - the end of a flow that has a lane but no range gets the innermost range that was open there and then.
   void finish();

@@ -1,0 +1,156 @@
+#include "trace/store_additions.h"
+
+#include <limits>
+#include <string>
+
+namespace strobe::trace {
+
+namespace {
+
+void bind_text(Statement& insert, int column, StringId id) {
+  id == 0 ? insert.bind_null(column) : insert.bind(column, int64_t{id});
+}
+
+// Of Ranges or Marks.
+template <typename Owners>
+Result<void> write_categories(Database& database, const char* table, const Owners& rows) {
+  if (rows.category.empty() && rows.domain.empty()) return {};
+  STROBE_ASSIGN(Statement insert, database.prepare(std::string("INSERT INTO ") + table + " VALUES (?, ?, ?)"));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows.category_of(i) == 0 && rows.domain_of(i) == 0) continue;
+    insert.bind(0, static_cast<int64_t>(i));
+    bind_text(insert, 1, rows.category_of(i));
+    bind_text(insert, 2, rows.domain_of(i));
+    STROBE_TRY(insert.insert());
+  }
+  return {};
+}
+
+Result<void> write_mark_arguments(Database& database, const MarkArguments& arguments) {
+  STROBE_ASSIGN(Statement insert, database.prepare("INSERT INTO STROBE_MARK_ARGUMENT VALUES (?, ?, ?, ?, ?)"));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    insert.bind(0, int64_t{arguments.mark[i]});
+    insert.bind(1, int64_t{arguments.key[i]});
+    for (int column = 2; column < 5; ++column) insert.bind_null(column);
+    const auto& value = arguments.value[i];
+    if (const auto* integer = std::get_if<int64_t>(&value))
+      insert.bind(2, *integer);
+    else if (const auto* real = std::get_if<double>(&value))
+      insert.bind(3, *real);
+    else
+      insert.bind(4, int64_t{std::get<StringId>(value)});
+    STROBE_TRY(insert.insert());
+  }
+  return {};
+}
+
+Result<void> write_counter_lanes(Database& database, const Counters& counters) {
+  STROBE_ASSIGN(Statement insert, database.prepare("INSERT INTO STROBE_COUNTER_LANE VALUES (?, ?)"));
+  for (size_t i = 0; i < counters.lane.size(); ++i) {
+    if (counters.lane[i] == kNone) continue;
+    insert.bind(0, static_cast<int64_t>(i));
+    insert.bind(1, int64_t{counters.lane[i]});
+    STROBE_TRY(insert.insert());
+  }
+  return {};
+}
+
+class AdditionsReader {
+ public:
+  AdditionsReader(Database& database, ReadBudget& budget, const std::vector<StringId>& strings, Timeline& timeline)
+      : database_(database), budget_(budget), strings_(strings), timeline_(timeline) {}
+
+  Result<void> read() {
+    STROBE_TRY(read_categories("STROBE_RANGE_CATEGORY", "rangeId, categoryId, domainId", timeline_.ranges));
+    STROBE_TRY(read_categories("STROBE_MARK_CATEGORY", "markId, categoryId, domainId", timeline_.marks));
+    STROBE_TRY(read_mark_arguments());
+    return read_counter_lanes();
+  }
+
+ private:
+  Result<bool> has(const char* table) {
+    STROBE_ASSIGN(Statement exists, database_.prepare("SELECT 1 FROM sqlite_master WHERE name = ?"));
+    exists.bind(0, std::string_view(table));
+    return exists.step();
+  }
+  Result<Rows> rows(const char* table, const char* columns) { return Rows::open(database_, table, columns, budget_); }
+  // NULL is the empty text.
+  StringId string(Rows& table, int column) const {
+    const int32_t id = table.optional_index(column, strings_.size());
+    return table.failed() || id == kNone ? 0 : strings_[static_cast<size_t>(id)];
+  }
+
+  template <typename Owners>
+  Result<void> read_categories(const char* name, const char* columns, Owners& owners) {
+    STROBE_ASSIGN(const bool there, has(name));
+    if (!there) return {};
+    STROBE_ASSIGN(Rows table, rows(name, columns));
+    const auto put = [&owners](std::vector<StringId>& column, size_t i, StringId value) {
+      if (value == 0) return;
+      column.resize(owners.size(), 0);
+      column[i] = value;
+    };
+    while (table.next()) {
+      const auto i = static_cast<size_t>(table.index(0, owners.size()));
+      const StringId category = string(table, 1), domain = string(table, 2);
+      if (table.failed()) break;
+      put(owners.category, i, category);
+      put(owners.domain, i, domain);
+    }
+    return table.status();
+  }
+
+  Result<void> read_mark_arguments() {
+    STROBE_ASSIGN(const bool there, has("STROBE_MARK_ARGUMENT"));
+    if (!there) return {};
+    STROBE_ASSIGN(Rows table, rows("STROBE_MARK_ARGUMENT", "markId, keyId, int64Value, doubleValue, textId"));
+    MarkArguments& arguments = timeline_.mark_arguments;
+    while (table.next()) {
+      arguments.mark.push_back(table.index(0, timeline_.marks.size()));
+      arguments.key.push_back(string(table, 1));
+      if (!table.is_null(2))
+        arguments.value.emplace_back(table.integer(2));
+      else if (!table.is_null(4))
+        arguments.value.emplace_back(string(table, 4));
+      else  // SQLite keeps "not a number" as NULL
+        arguments.value.emplace_back(table.is_null(3) ? std::numeric_limits<double>::quiet_NaN() : table.real(3));
+    }
+    return table.status();
+  }
+
+  Result<void> read_counter_lanes() {
+    STROBE_ASSIGN(const bool there, has("STROBE_COUNTER_LANE"));
+    if (!there) return {};
+    STROBE_ASSIGN(Rows table, rows("STROBE_COUNTER_LANE", "counterId, laneId"));
+    Counters& counters = timeline_.counters;
+    while (table.next()) {
+      const auto i = static_cast<size_t>(table.index(0, counters.size()));
+      const int32_t lane = table.index(1, timeline_.lanes.size());
+      if (table.failed()) break;
+      counters.lane.resize(counters.size(), kNone);
+      counters.lane[i] = lane;
+    }
+    return table.status();
+  }
+
+  Database& database_;
+  ReadBudget& budget_;
+  const std::vector<StringId>& strings_;
+  Timeline& timeline_;
+};
+
+}  // namespace
+
+Result<void> write_additions(Database& database, const Timeline& timeline) {
+  STROBE_TRY(write_categories(database, "STROBE_RANGE_CATEGORY", timeline.ranges));
+  STROBE_TRY(write_categories(database, "STROBE_MARK_CATEGORY", timeline.marks));
+  STROBE_TRY(write_mark_arguments(database, timeline.mark_arguments));
+  return write_counter_lanes(database, timeline.counters);
+}
+
+Result<void> read_additions(Database& database, ReadBudget& budget, const std::vector<StringId>& strings,
+                            Timeline& timeline) {
+  return AdditionsReader(database, budget, strings, timeline).read();
+}
+
+}  // namespace strobe::trace

@@ -1,0 +1,20 @@
+// Tables that were added to version 2 of the trace file after its first release, which a file may lack: categories of
+// ranges and marks, arguments of marks, threads of counters.
+#pragma once
+
+#include <vector>
+
+#include "strobe/base/result.h"
+#include "strobe/trace/timeline.h"
+#include "trace/sqlite.h"
+#include "trace/store_rows.h"
+
+namespace strobe::trace {
+
+Result<void> write_additions(Database& database, const Timeline& timeline);
+
+// To be called when the timeline has its ranges, marks, counters and lanes. strings: by id in the file.
+Result<void> read_additions(Database& database, ReadBudget& budget, const std::vector<StringId>& strings,
+                            Timeline& timeline);
+
+}  // namespace strobe::trace
