@@ -233,7 +233,7 @@ bool Builder::dependency(int32_t pid, const Row& row) {
   Table& table = this->table("nvprof dependency analysis", {{"pid", "Process", 0},
                                                             {"name", "Kernel, copy or call", 0},
                                                             {"share", "Share of the critical path (0..1)", 4},
-                                                            {"critical_path_ns", "Time on the critical path", 0},
+                                                            {"path_ns", "Time on the critical path", 0},
                                                             {"waiting_ns", "Time spent waiting for others", 0}});
   table.add_row({int64_t{pid}, std::string(row.cell("Name")), *part, *path, *waiting});
   return true;

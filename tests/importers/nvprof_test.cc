@@ -96,7 +96,7 @@ TEST(NvprofReal, KnownCells) {
   EXPECT_EQ(*gpu.number(0, "pid"), 261);
   const Table& path_table = table(*timeline, "nvprof dependency analysis");
   EXPECT_EQ(path_table.text(20, "name"), "cudaStreamSynchronize");
-  EXPECT_EQ(*path_table.number(20, "critical_path_ns"), 48755587);
+  EXPECT_EQ(*path_table.number(20, "path_ns"), 48755587);
   EXPECT_EQ(*path_table.number(20, "waiting_ns"), 12524525000);
   EXPECT_EQ(timeline->facts.at("nvprof.command").substr(0, 28), "python3 pytorch_inference.py");
 }

@@ -17,7 +17,7 @@ for line in open(sys.argv[1]):
     cells = line.split()
     if dependency and re.match(r"\s+[\d.]+%", line):
         print("dependency analysis", line.split(None, 3)[3].strip(), f"share={float(cells[0][:-1]) / 100!r}",
-              f"critical_path_ns={ns(cells[1])}", f"waiting_ns={ns(cells[2])}", sep="|")
+              f"path_ns={ns(cells[1])}", f"waiting_ns={ns(cells[2])}", sep="|")
     elif match := re.match(r"\s+(?:(GPU activities|API calls):)?\s*([\d.]+)%\s", line):
         group = match[1] or group
         share, total, calls, mean, least, most, name = line[match.start(2):].split(None, 6)
