@@ -88,9 +88,47 @@ void Decoder::block(std::span<const uint8_t> bytes, const Sink& sink) {
     return frame;
   };
   using Type = SpoolEvent::Type;
+  struct Shape {
+    uint64_t name, key;
+    int64_t value;
+  };
+  std::vector<Shape> shapes;
   while (in.more()) {
     const uint8_t raw = in.byte();
     SpoolEvent event;
+    if (raw == kDefineShape && shapes.size() < kMaxShapes) {
+      const uint64_t name = in.number();
+      shapes.push_back({name, in.number(), 0});
+      continue;
+    }
+    if ((raw & kShaped) != 0) {
+      const size_t index = raw & (kMaxShapes - 1);
+      if (index >= shapes.size()) {
+        count_fault("unknown record");
+        return;
+      }
+      Shape& shape = shapes[index];
+      read_time();
+      if ((raw & kSameFrame) == 0) read_frame();
+      if ((raw & kSameValue) == 0)
+        shape.value = static_cast<int64_t>(static_cast<uint64_t>(shape.value) + static_cast<uint64_t>(in.difference()));
+      if (!in.ok()) break;
+      event.type = Type::kRangeBegin;
+      event.time_ns = last_time_ns_ = now;
+      event.name = name_of(shape.name);
+      event.frame = frame;
+      ++open_;
+      after_event_ = false;
+      sink(event);
+      if (shape.key == 0) continue;
+      SpoolEvent argument;
+      argument.type = Type::kArgumentInt;
+      argument.time_ns = now;
+      argument.name = name_of(shape.key - 1);
+      argument.integer = shape.value;
+      sink(argument);
+      continue;
+    }
     bool deliver = true;
     const auto type = static_cast<RecordType>(raw & ~kFlags);
     if ((raw & kFlags & ~allowed_flags(type)) != 0) {
@@ -198,10 +236,7 @@ void Decoder::block(std::span<const uint8_t> bytes, const Sink& sink) {
         count_fault("unknown record");
         return;
     }
-    if (!in.ok()) {
-      count_fault("unreadable record");
-      return;
-    }
+    if (!in.ok()) break;
     last_time_ns_ = now;
     event.time_ns = now;
     const bool argument =
@@ -217,6 +252,7 @@ void Decoder::block(std::span<const uint8_t> bytes, const Sink& sink) {
     }
     if (deliver) sink(event);
   }
+  if (!in.ok()) count_fault("unreadable record");
 }
 
 }  // namespace strobe::record

@@ -37,6 +37,14 @@ enum class RecordType : uint8_t {
   kAsyncEndAny = 17,  // [id]: whatever its name
   kLast = kAsyncEndAny,
 };
+// In blocks only: [name] [key + 1, or 0] makes the next shape of the block, from 0: a range's name and, if it has one,
+// the key of the integer that follows its begin at once. A begin of a shape is then one byte, kShaped | shape | flags,
+// its time, its frame unless it is the last one's, and its integer unless it is the shape's last one.
+inline constexpr uint8_t kDefineShape = 18;
+inline constexpr uint8_t kShaped = 0x20;
+inline constexpr uint8_t kMaxShapes = 32;
+inline constexpr uint8_t kSameFrame = 0x40;
+inline constexpr uint8_t kSameValue = 0x80;
 // Flags in the byte of the type. Of kRangeBegin, kAsyncBegin, kMark: the frame does not fit 32 bits and follows in a
 // word; a category follows in a last word (a name id whose text is that of category_text).
 inline constexpr uint8_t kWideFrame = 0x40;
