@@ -143,9 +143,10 @@ void thread_counter(Name name, int64_t value) {
     put(*log, RecordType::kCounterInt, kOfThread, uint64_t{name.id()}, static_cast<uint64_t>(value));
 }
 void name_thread(std::string_view name) {
+  // Joining a recording says the name that the thread has by then.
+  ThreadLog* log = current_log();
   set_thread_name(name);
-  if (ThreadLog* log = current_log())
-    put_text(*log, first_word(RecordType::kThreadName, read_clock(log->counter)), name);
+  if (log != nullptr) put_text(*log, first_word(RecordType::kThreadName, read_clock(log->counter)), name);
 }
 void fact(std::string_view key, std::string_view value) {
   if (ThreadLog* log = current_log()) put_fact(*log, key, value);

@@ -82,6 +82,21 @@ bool NameTable::flush_locked() {
   return true;
 }
 
+Result<void> NameTable::sync() {
+  int file = -1;
+  {
+    // A descriptor of its own, since a fork or stop may close the other one.
+    const std::lock_guard lock(mutex_);
+    if (file_ < 0) return {};
+    file = ::fcntl(file_, F_DUPFD_CLOEXEC, 0);
+  }
+  const bool synced = file >= 0 && ::fdatasync(file) == 0;
+  Error error = io_error_errno("cannot sync the file of names");
+  if (file >= 0) ::close(file);
+  if (!synced) return error;
+  return {};
+}
+
 uint64_t NameTable::close_file() {
   const std::lock_guard lock(mutex_);
   if (file_ >= 0) {

@@ -33,6 +33,8 @@ class NameTable {
   Result<void> open_file(const std::filesystem::path& path);
   // Tries again what could not be written; false when some names are still missing in the file.
   bool flush();
+  // Waits until the disk has the names that are in the file now; others can be made meanwhile. Errors: kIo.
+  Result<void> sync();
   // Bytes in the file.
   uint64_t close_file();
   // Locked around fork(), so that the child finds a whole table. The child forgets the parent's file.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <system_error>
@@ -54,8 +55,11 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const Options& options, const C
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
+      if (options.sync_period_ms > 0)
+        recorder->sync_thread_ = std::thread([raw = recorder.get()] { raw->sync_loop(); });
       recorder->drain_thread_ = std::thread([raw = recorder.get()] { raw->drain_loop(); });
     } catch (const std::system_error& error) {
+      recorder->stop_sync();
       opened = io_error(std::string("cannot start the drain thread: ") + error.what());
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -126,6 +130,8 @@ Result<Totals> Recorder::finish() {
   stop_.store(true);
   bell_->ring();
   drain_thread_.join();
+  stop_sync();
+  if (!failure_ && sync_failure_) failure_ = std::move(sync_failure_);
   Totals totals{records_, dropped_, spool_->bytes() + NameTable::instance().close_file()};
   if (failure_) {
     return std::move(*failure_).at("the recording is incomplete: " + std::to_string(totals.records) +
@@ -134,6 +140,35 @@ Result<Totals> Recorder::finish() {
   for (const auto& ring : rings_) ring->remove_file();
   for (const auto& ring : spare_) ring->remove_file();
   return totals;
+}
+
+// Makes what there is safe once a period, and once more at the end.
+void Recorder::sync_loop() {
+  ::pthread_setname_np(::pthread_self(), "strobe-sync");
+  // The files' names, which are new in the folder, once.
+  if (const int folder = ::open(options_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
+    ::fsync(folder);
+    ::close(folder);
+  }
+  std::unique_lock lock(sync_mutex_);
+  for (bool stopping = false; !stopping;) {
+    stopping =
+        sync_wake_.wait_for(lock, std::chrono::milliseconds(options_.sync_period_ms), [this] { return sync_stop_; });
+    // Names first: no record that is safe may name what is not.
+    auto synced = NameTable::instance().sync();
+    if (synced) synced = spool_->sync();
+    if (!synced) sync_failure_ = std::move(synced).error();
+  }
+}
+
+void Recorder::stop_sync() {
+  if (!sync_thread_.joinable()) return;
+  {
+    const std::lock_guard lock(sync_mutex_);
+    sync_stop_ = true;
+  }
+  sync_wake_.notify_one();
+  sync_thread_.join();
 }
 
 void Recorder::after_fork_in_child() {

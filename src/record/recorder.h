@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -48,6 +49,8 @@ class Recorder {
   void remove_files();
   Result<std::shared_ptr<Ring>> make_ring();
   void drain_loop();
+  void sync_loop();
+  void stop_sync();
   bool drain_all(bool final);
   bool drain(Ring& ring);
   bool end_ring(Ring& ring);
@@ -71,6 +74,13 @@ class Recorder {
   std::thread drain_thread_;
   std::shared_ptr<DrainBell> bell_ = std::make_shared<DrainBell>();
   std::atomic<bool> stop_{false};
+
+  // Where a sync is asked for: beside the drain, which must not wait for the disk.
+  std::thread sync_thread_;
+  std::mutex sync_mutex_;
+  std::condition_variable sync_wake_;
+  bool sync_stop_ = false;
+  std::optional<Error> sync_failure_;
 
   // The drain's own.
   std::vector<uint8_t> encoded_;

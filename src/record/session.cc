@@ -95,6 +95,9 @@ Result<void> start(const Options& options) {
   if (options.folder.empty()) return usage_error("record: no folder to record into");
   if (options.drain_period_ms < 1)
     return usage_error("record: drain period " + std::to_string(options.drain_period_ms) + " ms, expected 1 or more");
+  if (options.sync_period_ms < 0)
+    return usage_error("record: sync period " + std::to_string(options.sync_period_ms) +
+                       " ms, expected 0 (none) or more");
   if (options.ring_bytes > kMaxRingBytes)
     return usage_error("record: ring of " + std::to_string(options.ring_bytes) + " bytes, expected at most " +
                        std::to_string(kMaxRingBytes));

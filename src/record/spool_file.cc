@@ -78,6 +78,11 @@ Result<void> SpoolFile::append(BlockHeader header, std::span<const uint8_t> payl
   return {};
 }
 
+Result<void> SpoolFile::sync() const {
+  if (::fdatasync(file_) != 0) return io_error_errno("cannot sync " + path_.string());
+  return {};
+}
+
 void SpoolFile::detach_from_file() {
   ::mmap(header_, kHeaderBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   ::close(file_);

@@ -25,6 +25,8 @@ class SpoolFile {
   // last whole block, and a later call may try again.
   Result<void> append(BlockHeader header, std::span<const uint8_t> payload, bool compress);
   uint64_t bytes() const { return bytes_; }
+  // Waits until the disk has what was appended before the call; from any thread. Errors: kIo.
+  Result<void> sync() const;
   // In a forked child: neither file nor mapping are the parent's any more.
   void detach_from_file();
 

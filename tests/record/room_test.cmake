@@ -5,3 +5,8 @@ target_compile_definitions(strobe_record_test PRIVATE
   STROBE_NAME_LIBRARY="$<TARGET_FILE:strobe_record_test_names>")
 target_link_libraries(strobe_record_test PRIVATE ${CMAKE_DL_LIBS})
 add_dependencies(strobe_record_test strobe_record_test_names)
+
+# 200 kills at random moments instead of the ten of every test run.
+add_custom_target(kill_soak
+  COMMAND ${CMAKE_COMMAND} -E env STROBE_KILLS=200 $<TARGET_FILE:strobe_record_test> --gtest_filter=KillSoak.*
+  DEPENDS strobe_record_test USES_TERMINAL)

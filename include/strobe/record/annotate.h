@@ -1,6 +1,7 @@
 // Annotations: how a program says what it does, at nanoseconds' cost. Every call is safe from any thread, at any time,
 // recording or not; a call while nothing records costs a load and a branch. What is written survives the death of the
-// process (kill -9, abort), not a power cut. The C ABI of the same calls is strobe/record/annotate_c.h.
+// process (kill -9, abort), and a power cut where Options::sync_period_ms asks for that. The C ABI of the same calls is
+// strobe/record/annotate_c.h.
 //
 //     strobe::record::start({.folder = "out/spool"});
 //     {
@@ -92,6 +93,9 @@ struct Options {
   size_t ring_bytes = 1 << 20;   // per thread; a full ring drops and counts unless block_when_full
   bool block_when_full = false;
   int drain_period_ms = 5;
+  // What was recorded survives the end of the process in any case; with a period, what is older than it (and a tenth of
+  // a second) also survives the end of the machine. 0: left to the kernel.
+  int sync_period_ms = 0;
   bool use_counter = true;  // false: CLOCK_MONOTONIC even where the processor's time-stamp counter is good
 };
 
