@@ -95,6 +95,7 @@ Result<void> Recorder::open_files(const ClockPair* calibration) {
   header.clock_is_counter = counter_ ? 1 : 0;
   copy_text(header.process_name, options_.process_name);
   copy_text(header.clock_note, clock.note);
+  std::atomic_thread_fence(std::memory_order_release);  // last: it says that the rest is there
   std::memcpy(header.magic, kSpoolMagic, 8);
   unattached_before_ = unattached.dropped.load();
   return {};

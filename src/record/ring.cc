@@ -35,10 +35,12 @@ Result<std::shared_ptr<Ring>> Ring::create(const std::filesystem::path& path, ui
   auto* page = static_cast<volatile unsigned char*>(mapped);
   for (size_t at = 0; at < bytes; at += 4096) page[at] = 0;
   auto* header = new (mapped) RingHeader{};
-  std::memcpy(header->magic, kRingMagic, 8);
   header->version = kFormatVersion;
   header->header_bytes = kHeaderBytes;
   header->capacity_words = capacity_words;
+  // Last: a reader takes a ring without it for one whose making was cut short.
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(header->magic, kRingMagic, 8);
   return std::shared_ptr<Ring>(new Ring(path, header, capacity_words));
 }
 

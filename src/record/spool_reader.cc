@@ -55,6 +55,10 @@ class ProcessReader {
       auto ring = read_ring(path, faults);
       if (ring) rings_.push_back(std::move(*ring));
     }
+    if (rings_.empty() && never_began(stem)) {
+      spool_.reset();
+      return;
+    }
     spool_ = scan_spool(stem.string() + ".spool", faults);
     auto names = read_whole(stem.string() + ".names");
     if (!names) {

@@ -39,6 +39,11 @@ std::optional<T> value_of(const std::vector<uint8_t>& payload) {
   return value;
 }
 
+// The magic is the last that is written of a header, and is 0 before.
+bool is_unmade(const char (&magic)[8]) {
+  return std::all_of(std::begin(magic), std::end(magic), [](char byte) { return byte == 0; });
+}
+
 // Takes one whole block into the scan.
 bool take(SpoolScan& scan, const BlockHeader& header, const BlockPlace& place) {
   std::vector<uint8_t> payload;
@@ -90,8 +95,8 @@ std::optional<RingCopy> read_ring(const std::filesystem::path& path, Faults& fau
   std::error_code failed;
   const uint64_t size = std::filesystem::file_size(path, failed);
   const bool whole = !failed && read_at(file, 0, &header, sizeof header);
-  // A ring whose making was cut short, or one between two threads.
-  if (whole && std::memcmp(header.magic, "\0\0\0\0\0\0\0\0", 8) == 0) return std::nullopt;
+  // Its making was cut short: nothing was ever in it.
+  if (!failed && is_unmade(header.magic)) return std::nullopt;
   if (!whole || std::memcmp(header.magic, kRingMagic, 8) != 0 || !known_version(header.version) ||
       header.header_bytes != kHeaderBytes || !std::has_single_bit(header.capacity_words) ||
       header.capacity_words > kMaxRingWords || size != kHeaderBytes + header.capacity_words * 8) {
@@ -129,6 +134,17 @@ bool SpoolScan::read(const BlockPlace& place, std::vector<uint8_t>& payload) {
   }
   payload.resize(place.plain_bytes);
   return place.codec == Codec::kZstd && zstd_decompress(stored, payload);
+}
+
+bool never_began(const std::filesystem::path& stem) {
+  std::ifstream file(stem.string() + ".spool", std::ios::binary);
+  SpoolHeader header{};
+  read_at(file, 0, &header, sizeof header);
+  std::error_code failed;
+  const uint64_t size = std::filesystem::file_size(stem.string() + ".spool", failed);
+  if (failed || !is_unmade(header.magic) || size > kHeaderBytes) return false;
+  // The next file is made when this one has its page.
+  return size == kHeaderBytes || !std::filesystem::exists(stem.string() + ".names", failed);
 }
 
 std::optional<SpoolScan> scan_spool(const std::filesystem::path& path, Faults& faults) {

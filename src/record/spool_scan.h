@@ -22,7 +22,7 @@ struct RingCopy {
   uint64_t head = 0, tail = 0, dropped = 0;
   std::vector<uint64_t> words;  // a power of two of them
 };
-// Nothing: it belongs to no thread, or it is damaged (counted).
+// Nothing: it belongs to no thread, was never finished, or is damaged (counted).
 std::optional<RingCopy> read_ring(const std::filesystem::path& path, Faults& faults);
 
 std::optional<std::string> read_whole(const std::filesystem::path& path);
@@ -53,6 +53,9 @@ struct SpoolScan {
   std::ifstream file;
   std::vector<uint8_t> stored;
 };
+// Whether the process ended while it made these files: then nothing was ever recorded.
+bool never_began(const std::filesystem::path& stem);
+
 // Nothing: there is no readable header (counted).
 std::optional<SpoolScan> scan_spool(const std::filesystem::path& path, Faults& faults);
 

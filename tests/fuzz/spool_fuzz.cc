@@ -106,8 +106,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const int what = data[0] % 5;
   std::string names(kNamesMagic);
-  for (const std::string_view name : {"a", "b"}) {
-    const NameEntry entry{1, crc32(name.data(), 1)};
+  // The last one is a category.
+  for (const std::string_view name : {"a", "b", "1:ab"}) {
+    const NameEntry entry{static_cast<uint32_t>(name.size()), crc32(name.data(), name.size())};
     names.append(reinterpret_cast<const char*>(&entry), sizeof entry).append(name);
   }
   put("1-a.spool", what == 0 ? std::string(bytes) : what == 1 ? blocks_of(bytes) : spool_page());
@@ -118,7 +119,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     // Every view can be read, and ranges are balanced.
     volatile size_t sum = 0;
     for (const char c : event.name) sum = sum + static_cast<unsigned char>(c);
-    for (const char c : event.text) sum = sum + static_cast<unsigned char>(c);
+    for (const std::string_view text : {event.text, event.category, event.domain})
+      for (const char c : text) sum = sum + static_cast<unsigned char>(c);
     if (event.type == SpoolEvent::Type::kRangeBegin) ++open;
     if (event.type == SpoolEvent::Type::kRangeEnd && open-- == 0) std::abort();
   });

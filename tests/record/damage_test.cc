@@ -178,6 +178,25 @@ TEST(Damage, HeadersRingsAndNamesAreNotTrusted) {
   EXPECT_EQ(recorded->count(Type::kMark), kMarks) << "whole again";
 }
 
+// Killed as it began: nothing was lost, so nothing is said.
+TEST(Damage, ARecordingThatNeverBeganIsNone) {
+  for (const size_t bytes : {size_t{0}, size_t{100}, kHeaderBytes}) {
+    const ScratchFolder folder;
+    for (const char* name : {"1-a.spool", "1-a.1.ring"})
+      std::ofstream(folder / name, std::ios::binary) << std::string(bytes, '\0');
+    if (bytes == kHeaderBytes) std::ofstream(folder / "1-a.names", std::ios::binary) << "STRO";
+    auto recorded = read_all(folder.path());
+    ASSERT_TRUE(recorded);
+    EXPECT_THAT(recorded->summary.faults, testing::IsEmpty()) << bytes;
+    EXPECT_EQ(recorded->summary.events, 0U);
+  }
+  const ScratchFolder folder;
+  std::ofstream(folder / "1-a.spool", std::ios::binary) << std::string(2 * kHeaderBytes, '\0');
+  auto wiped = read_all(folder.path());
+  ASSERT_TRUE(wiped);
+  EXPECT_EQ(wiped->summary.faults["unreadable spool header"], 1U);
+}
+
 TEST(Damage, RandomWordsInARingAreNoRecords) {
   const ScratchFolder folder;
   make_recording(folder, true);
