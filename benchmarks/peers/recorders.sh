@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The recorder beside its peers in one run: starts an LTTng session of its own where LTTng is installed, runs
-# strobe_record_bench and prints the ratios. OUT: folder of the results; further words go to the benchmark.
+# strobe_record_bench and prints the ratios of the medians. OUT: folder of the results; ROUNDS: repetitions (3); further
+# words go to the benchmark.
 set -euo pipefail
 build=${1:?usage: recorders.sh BUILD_FOLDER [BENCHMARK OPTIONS]}
 shift
@@ -40,7 +41,7 @@ if command -v lttng-sessiond >/dev/null; then
   export LTTNG_UST_REGISTER_TIMEOUT=3000
 fi
 
-"$build/bin/strobe_record_bench" --benchmark_out="$OUT/record.json" --benchmark_out_format=json "$@" >"$OUT/record.txt"
+"$build/bin/strobe_record_bench" --benchmark_repetitions=${ROUNDS:-3} --benchmark_out="$OUT/record.json" --benchmark_out_format=json "$@" >"$OUT/record.txt"
 if [ -n "$daemon" ]; then
   lttng stop "$session" >/dev/null
   lost=$(lttng list "$session" | sed -n 's/.*Discarded events: *//p' | head -1)
