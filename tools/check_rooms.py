@@ -20,6 +20,7 @@ ALLOWED = {
     "pipeline": {"base", "record", "collect", "media", "models", "engines"},
     "trace": {"base", "record"},
     "importers": {"base", "trace"},
+    "exporters": {"base", "trace"},
     "analyze": {"base", "trace"},
     "report": {"base", "trace", "analyze"},
 }

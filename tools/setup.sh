@@ -8,7 +8,7 @@ stamp=$deps/.complete-$(sha256sum "$0" | cut -c1-16)
 
 build_packages=(
   g++ cmake ninja-build ccache pkg-config git python3 python3-venv
-  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libcpp-httplib-dev
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev libfreetype-dev fonts-dejavu-core
   libopencv-dev
 )
@@ -18,7 +18,7 @@ test_packages=(
   gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly liblttng-ust-dev lttng-tools
 )
 torch=torch==2.13.0
-wheels=("openvino==2026.2.1" "plotly==7.1.0" "numpy<2.3")
+wheels=("openvino==2026.2.1" "plotly==7.1.0" "viztracer==1.1.1" "numpy<2.3")
 
 [ -e "$stamp" ] && exit 0
 offline=${STROBE_SETUP_OFFLINE:-}

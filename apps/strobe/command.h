@@ -37,5 +37,7 @@ std::unique_ptr<Command> make_info_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_recover_command();
 std::unique_ptr<Command> make_import_command();
+std::unique_ptr<Command> make_export_command();
+std::unique_ptr<Command> make_view_command();
 
 }  // namespace strobe::app

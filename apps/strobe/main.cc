@@ -30,6 +30,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_report_command());
   commands.push_back(make_recover_command());
   commands.push_back(make_import_command());
+  commands.push_back(make_export_command());
+  commands.push_back(make_view_command());
   commands.push_back(make_info_command());
   commands.push_back(make_doctor_command());
   return commands;

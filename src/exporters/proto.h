@@ -1,0 +1,44 @@
+// The encoding of protocol buffers: messages are fields, a field is a key and a varint, eight bytes or some bytes.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace strobe::exporters {
+
+class ProtoMessage {
+ public:
+  void clear() { bytes_.clear(); }
+  bool empty() const { return bytes_.empty(); }
+  std::string_view bytes() const { return bytes_; }
+
+  void integer(uint32_t field, uint64_t value) {
+    varint(field << 3);
+    varint(value);
+  }
+  // Of type int32 or int64; negative ones take ten bytes.
+  void integer_signed(uint32_t field, int64_t value) { integer(field, static_cast<uint64_t>(value)); }
+  void fixed(uint32_t field, uint64_t value) {
+    varint(field << 3 | 1);
+    for (int byte = 0; byte < 8; ++byte) bytes_ += static_cast<char>(value >> (8 * byte));
+  }
+  void real(uint32_t field, double value) { fixed(field, std::bit_cast<uint64_t>(value)); }
+  void text(uint32_t field, std::string_view value) {
+    varint(field << 3 | 2);
+    varint(value.size());
+    bytes_.append(value);
+  }
+  void message(uint32_t field, const ProtoMessage& value) { text(field, value.bytes_); }
+
+ private:
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
+    bytes_ += static_cast<char>(value);
+  }
+
+  std::string bytes_;
+};
+
+}  // namespace strobe::exporters
