@@ -19,6 +19,8 @@ test_packages=(
 )
 torch=torch==2.13.0
 wheels=("openvino==2026.2.1" "plotly==7.1.0" "viztracer==1.1.1" "numpy<2.3")
+# What tests compare with; without what they depend on, which might replace the torch above.
+peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11")
 
 [ -e "$stamp" ] && exit 0
 offline=${STROBE_SETUP_OFFLINE:-}
@@ -56,5 +58,7 @@ if [ -z "$offline" ]; then
     || echo "setup: no torch wheel: the engine torch will not be built" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${wheels[@]}" \
     || echo "setup: wheels are missing: openvino or the report's plots will not be built" >&2
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${peers[@]}" \
+    || echo "setup: no torchvision or safetensors wheel: tests against them will be skipped" >&2
   touch "$stamp"
 fi

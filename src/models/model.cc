@@ -9,6 +9,7 @@
 #include "models/darknet.h"
 #include "models/darknet_weights.h"
 #include "models/graph_builder.h"
+#include "models/safetensors.h"
 #include "models/seed.h"
 #include "models/zoo.h"
 
@@ -65,7 +66,12 @@ Result<void> add_labels(Graph& graph, const fs::path& path) {
 Result<void> add_weights(Graph& graph, const OpenOptions& options) {
   if (options.weights.empty()) return seed_weights(graph, options.seed);
   STROBE_ASSIGN(const std::string bytes, read_file(options.weights));
-  auto loaded = load_darknet_weights(graph, bytes);
+  const auto load = [&]() -> Result<void> {
+    if (options.weights.extension() != ".safetensors") return load_darknet_weights(graph, bytes);
+    STROBE_ASSIGN(Safetensors content, read_safetensors(bytes));
+    return set_weights(graph, std::move(content));
+  };
+  auto loaded = load();
   if (!loaded) return std::move(loaded).error().at(options.weights.string());
   return {};
 }

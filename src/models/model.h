@@ -12,14 +12,15 @@ namespace strobe::models {
 
 struct OpenOptions {
   std::filesystem::path
-      weights;                   // Darknet weights; empty for a built-in network: seeded weights, graph.trained = false
-  std::filesystem::path labels;  // one class name a line; empty: COCO's 80 names when the network has 80 classes
+      weights;  // Darknet's, or *.safetensors; empty for a built-in network: seeded weights, graph.trained = false
+  std::filesystem::path labels;   // one class name a line; empty: COCO's 80 names when the network has 80 classes
   int64_t width = 0, height = 0;  // 0: the network's own input size
   uint64_t seed = 1;
 };
 
-// name: a built-in network ("yolov4-tiny") or a path of a Darknet .cfg. Errors: kNotFound (lists the built-in names and
-// what files are read), kBadData (file, line or layer, what was expected), kUnsupported (layer type).
+// name: a built-in network ("yolov4-tiny", "resnet18") or a path of a Darknet .cfg. Errors: kNotFound (lists the
+// built-in names and what files are read), kBadData (file, line or layer, what was expected), kUnsupported (layer
+// type).
 Result<Graph> open_graph(const std::string& name, const OpenOptions& options);
 std::vector<std::string> builtin_names();
 

@@ -13,7 +13,9 @@ constexpr std::array kAnchors = {10.F, 14.F, 23.F, 27.F, 37.F, 58.F, 81.F, 82.F,
 // Counts layers as the published file does, where a route to one layer and a head have numbers of their own.
 class TinyBuilder {
  public:
-  explicit TinyBuilder(const ZooOptions& options) : options_(options) {}
+  explicit TinyBuilder(const ZooOptions& options) : options_(options) {
+    if (options_.classes == 0) options_.classes = 80;
+  }
 
   Result<Graph> run() {
     constexpr int64_t kOwnSize = 416;

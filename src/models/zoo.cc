@@ -7,6 +7,13 @@ namespace strobe::models {
 const std::vector<ZooEntry>& zoo() {
   static const std::vector<ZooEntry> entries = {
       {"yolov4-tiny", "YOLOv4-tiny, 416x416, 80 COCO classes", &make_yolov4_tiny},
+      {"resnet18", "ResNet-18, 224x224, 1000 ImageNet classes", &make_resnet18},
+      {"resnet50", "ResNet-50, 224x224, 1000 ImageNet classes", &make_resnet50},
+      {"mobilenet_v2", "MobileNetV2 1.0, 224x224, 1000 ImageNet classes", &make_mobilenet_v2},
+      {"mnasnet1_0", "MnasNet-B1 1.0, 224x224, 1000 ImageNet classes", &make_mnasnet1_0},
+      {"squeezenet1_1", "SqueezeNet 1.1, 224x224, 1000 ImageNet classes", &make_squeezenet1_1},
+      {"googlenet", "GoogLeNet, 224x224, 1000 ImageNet classes", &make_googlenet},
+      {"vgg16", "VGG-16, 224x224, 1000 ImageNet classes", &make_vgg16},
   };
   return entries;
 }

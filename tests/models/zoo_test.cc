@@ -70,6 +70,37 @@ TEST(Yolov4Tiny, SeededOutputsAreFiniteAndFindLittle) {
   for (size_t cell = 0; cell < 9; ++cell) EXPECT_LT(head[4 * 9 + cell], 0);
 }
 
+// Parameters as torchvision documents them (num_params of its weights).
+TEST(Classifiers, HaveThePublishedParameters) {
+  const std::pair<const char*, int64_t> known[] = {
+      {"resnet18", 11'689'512},     {"resnet50", 25'557'032}, {"mobilenet_v2", 3'504'872}, {"mnasnet1_0", 4'383'312},
+      {"squeezenet1_1", 1'235'496}, {"googlenet", 6'624'904}, {"vgg16", 138'357'544}};
+  for (const auto& [name, parameters] : known) {
+    SCOPED_TRACE(name);
+    const ZooEntry* entry = find_in_zoo(name);
+    ASSERT_NE(entry, nullptr);
+    const auto graph = entry->make({});
+    ASSERT_TRUE(graph) << graph.error().to_string();
+    EXPECT_EQ(graph_cost(*graph).parameters, parameters);
+    ASSERT_EQ(graph->outputs.size(), 1U);
+    EXPECT_EQ(graph->layer(graph->outputs[0]).output, (Shape{1000, 1, 1}));
+    EXPECT_EQ(entry->make({.classes = 10})->layers.back().output.channels, 10);
+  }
+}
+
+TEST(Classifiers, Vgg16AveragesLargerPictures) {
+  const auto graph = make_vgg16({.width = 448, .height = 224});
+  ASSERT_TRUE(graph) << graph.error().to_string();
+  for (const Layer& layer : graph->layers) {
+    if (layer.name == "flatten") {
+      EXPECT_EQ(layer.output, (Shape{512 * 7 * 7, 1, 1}));
+    }
+  }
+  EXPECT_EQ(graph_cost(*graph).parameters, 138'357'544);
+  EXPECT_NE(make_vgg16({.width = 256, .height = 224}).error().to_string().find("expected multiples of 224"),
+            std::string::npos);
+}
+
 TEST(Zoo, KnowsItsNames) {
   EXPECT_NE(find_in_zoo("yolov4-tiny"), nullptr);
   EXPECT_EQ(find_in_zoo("yolov4"), nullptr);
