@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every side-by-side measurement of docs/benchmarks.md. The peers live in a Python environment of their own, since
 # OpenCV's last version that reads Darknet files wants an older numpy.
-#   VIDEO, CFG, WEIGHTS: what is run; ROUNDS: repetitions; CASES: which (default all); OUT: folder of the results.
+#   VIDEO, CFG, WEIGHTS: what is run; ROUNDS: repetitions; CASES: which (default all; hta: KINETO through HTA); OUT: folder of the results.
 set -euo pipefail
 build=${1:?usage: run.sh BUILD_FOLDER}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,6 +12,33 @@ VIDEO=${VIDEO:-$data/video/vtest.avi}
 CFG=${CFG:-$data/models/yolo-fastest-1.1-xl.cfg}
 WEIGHTS=${WEIGHTS:-$data/models/yolo-fastest-1.1-xl.weights}
 OUT=${OUT:-$build/bench}
+KINETO=${KINETO:-$data/traces/kineto/big_v100_216k.json.gz}
+
+# HolisticTraceAnalysis in an environment of its own: its 0.6 is on PyPI as traceinsight.
+hta() {
+  if [ ! -e "$KINETO" ]; then
+    echo "bench: hta skipped: $KINETO is missing: set KINETO" >&2
+    return
+  fi
+  local venv=$root/build/deps/hta-venv
+  if [ ! -e "$venv/.complete" ]; then
+    echo "bench: HolisticTraceAnalysis into $venv" >&2
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check traceinsight==0.6.1
+    touch "$venv/.complete"
+  fi
+  mkdir -p "$OUT"
+  python3 "$here/hta.py" --build "$build" --python "$venv/bin/python3" --trace "$KINETO" --rounds "${ROUNDS:-3}" \
+    --json "$OUT/hta.json"
+}
+if [[ " ${CASES:-hta} " == *" hta "* ]]; then
+  hta
+  if [ -n "${CASES:-}" ]; then
+    CASES=${CASES//hta/}
+    [ -n "${CASES// /}" ] || exit 0
+  fi
+fi
+
 for file in "$VIDEO" "$CFG" "$WEIGHTS"; do
   [ -e "$file" ] || { echo "bench: $file is missing: set VIDEO, CFG and WEIGHTS" >&2; exit 2; }
 done
