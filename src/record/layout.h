@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace strobe::record {
 
@@ -118,6 +119,14 @@ struct RingHeader {
 };
 static_assert(sizeof(RingHeader) <= kHeaderBytes && std::atomic<uint64_t>::is_always_lock_free);
 inline constexpr char kRingMagic[9] = "STROBERG";
+
+// Last of a header: it says that the rest is there.
+inline void publish_magic(char (&magic)[8], const char (&text)[9]) {
+  uint64_t word = 0;
+  std::memcpy(&word, text, sizeof word);
+  // NOLINTNEXTLINE: the magic is the first member of a page
+  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(magic)).store(word, std::memory_order_release);
+}
 
 enum class BlockKind : uint8_t {
   kThreadBegin = 1,  // payload: ThreadInfo

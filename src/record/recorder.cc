@@ -26,6 +26,8 @@ constexpr int64_t kFirstClockNs = 20'000'000;  // then ten times as long until k
 constexpr int64_t kClockPeriodNs = 1'000'000'000;
 constexpr int64_t kRetryNs = 1'000'000'000;
 constexpr size_t kMaxSpareRings = 16;
+constexpr int kMostWaits = 200;  // of a new thread for the ring of one that ended: 20 ms in all
+constexpr int64_t kWaitNs = 100'000;
 
 template <size_t N>
 void copy_text(char (&to)[N], std::string_view text) {
@@ -95,8 +97,7 @@ Result<void> Recorder::open_files(const ClockPair* calibration) {
   header.clock_is_counter = counter_ ? 1 : 0;
   copy_text(header.process_name, options_.process_name);
   copy_text(header.clock_note, clock.note);
-  std::atomic_thread_fence(std::memory_order_release);  // last: it says that the rest is there
-  std::memcpy(header.magic, kSpoolMagic, 8);
+  publish_magic(header.magic, kSpoolMagic);
   unattached_before_ = unattached.dropped.load();
   return {};
 }
@@ -114,7 +115,23 @@ Result<std::shared_ptr<Ring>> Recorder::make_ring() {
   return Ring::create(options_.folder / (stem_ + "." + std::to_string(++ring_files_) + ".ring"), words);
 }
 
+// Threads that come and go faster than the drain gets to run would take a ring each.
+void Recorder::wait_for_spare_ring() {
+  for (int tries = 0; tries < kMostWaits && !bell_->stuck.load(std::memory_order_relaxed); ++tries) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto left =
+          std::count_if(rings_.begin(), rings_.end(), [](const auto& ring) { return ring->ended.load(); });
+      if (!spare_.empty() || left < static_cast<std::ptrdiff_t>(kMaxSpareRings)) return;
+    }
+    bell_->ring();
+    const timespec pause{0, kWaitNs};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
 Result<std::shared_ptr<Ring>> Recorder::add_thread(int32_t tid) {
+  wait_for_spare_ring();
   const std::lock_guard lock(mutex_);
   if (spare_.empty()) {
     STROBE_ASSIGN(auto made, make_ring());

@@ -28,7 +28,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();
 
-  // A ring for a new thread. Errors: kIo.
+  // A ring for a new thread, if need be after a short wait for those of threads that ended. Errors: kIo.
   Result<std::shared_ptr<Ring>> add_thread(int32_t tid);
   // Drains everything and completes the files; the rings' files go, unless the spool could not take what is in them.
   Result<Totals> finish();
@@ -48,6 +48,7 @@ class Recorder {
   Result<void> open_files(const ClockPair* calibration);
   void remove_files();
   Result<std::shared_ptr<Ring>> make_ring();
+  void wait_for_spare_ring();
   void drain_loop();
   void sync_loop();
   void stop_sync();

@@ -39,8 +39,7 @@ Result<std::shared_ptr<Ring>> Ring::create(const std::filesystem::path& path, ui
   header->header_bytes = kHeaderBytes;
   header->capacity_words = capacity_words;
   // Last: a reader takes a ring without it for one whose making was cut short.
-  std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(header->magic, kRingMagic, 8);
+  publish_magic(header->magic, kRingMagic);
   return std::shared_ptr<Ring>(new Ring(path, header, capacity_words));
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -177,6 +179,25 @@ TEST(Damage, HeadersRingsAndNamesAreNotTrusted) {
   ASSERT_TRUE(recorded);
   EXPECT_EQ(recorded->count(Type::kMark), kMarks) << "whole again";
 }
+
+// Version 1 had fewer kinds of records, each as it still is.
+TEST(Damage, TheVersionBeforeIsReadAndALaterOneIsNot) {
+  const ScratchFolder folder;
+  make_recording(folder, true);
+  for (const uint32_t version : {1U, kFormatVersion + 1}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+      if (entry.path().extension() == ".names") continue;
+      std::string bytes = content_of(entry.path());
+      std::memcpy(bytes.data() + offsetof(SpoolHeader, version), &version, sizeof version);
+      set_content(entry.path(), bytes);
+    }
+    auto recorded = read_all(folder.path());
+    ASSERT_TRUE(recorded);
+    EXPECT_EQ(recorded->count(Type::kMark), version == 1 ? kMarks : 0U);
+    EXPECT_EQ(recorded->summary.faults["unreadable spool header"], version == 1 ? 0U : 1U);
+  }
+}
+static_assert(offsetof(SpoolHeader, version) == offsetof(RingHeader, version));
 
 // Killed as it began: nothing was lost, so nothing is said.
 TEST(Damage, ARecordingThatNeverBeganIsNone) {

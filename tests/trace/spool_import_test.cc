@@ -102,6 +102,46 @@ TEST(ImportSpool, GivesBackWhatAProgramRecorded) {
   }
 }
 
+// From the calls to the file: categories and payload of ranges, intervals and marks, counters of threads.
+TEST(ImportSpool, CategoriesAndPayloadReachTheFile) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(record::start({.folder = folder / "spool"}));
+  const record::Category layer("layer", "engine"), loss("loss");
+  const record::Name why("why"), infer("infer");
+  {
+    record::Range range(infer, 1, layer);
+    range.arg(record::Batch{2, 8});
+    record::mark("dropped 7", 7, loss, {{why, "late"}});
+    record::thread_counter(why, 3);
+  }
+  const uint64_t id = record::new_id();
+  record::async_begin("request", id, 1, layer, {{why, 1}});
+  record::async_end(id, {{why, 2}});
+  ASSERT_TRUE(record::stop());
+  const auto imported = import_spool(folder / "spool");
+  ASSERT_TRUE(imported);
+  ASSERT_TRUE(write_store(*imported, folder / "t.sqlite"));
+  const auto timeline = read_store(folder / "t.sqlite");
+  ASSERT_TRUE(timeline) << timeline.error().to_string();
+  EXPECT_EQ(test::difference(*imported, *timeline), "");
+
+  const auto text = [&](StringId string) { return std::string(timeline->strings[string]); };
+  ASSERT_EQ(timeline->ranges.size(), 2U);
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(text(timeline->ranges.domain_of(i)) + "/" + text(timeline->ranges.category_of(i)), "engine/layer");
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i < timeline->arguments.size(); ++i)
+    arguments.push_back(text(timeline->ranges.name[static_cast<size_t>(timeline->arguments.range[i])]) + " " +
+                        text(timeline->arguments.key[i]) + " " +
+                        std::to_string(std::get<int64_t>(timeline->arguments.value[i])));
+  EXPECT_THAT(arguments, ElementsAre("infer batch_index 2", "infer total_items 8", "request why 1", "request why 2"));
+  ASSERT_EQ(timeline->mark_arguments.size(), 1U);
+  EXPECT_EQ(text(timeline->marks.name[0]) + " " + text(timeline->marks.category_of(0)), "dropped 7 loss");
+  EXPECT_EQ(text(std::get<StringId>(timeline->mark_arguments.value[0])), "late");
+  EXPECT_EQ(timeline->counters.lane_of(0), timeline->ranges.lane[0]);
+  EXPECT_TRUE(timeline->losses.faults.empty());
+}
+
 // kill -9 in the middle of the work: what the program had acknowledged is there, and what was under way is open.
 TEST(ImportSpool, AKilledProgramLeavesAReadableTrace) {
   const ScratchFolder folder;

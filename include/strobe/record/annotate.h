@@ -88,9 +88,9 @@ class Args {
 };
 
 struct Options {
-  std::filesystem::path folder;  // made when missing; one folder may take several processes
-  std::string process_name;      // empty: the program's own name
-  size_t ring_bytes = 1 << 20;   // per thread; a full ring drops and counts unless block_when_full
+  std::filesystem::path folder;   // made when missing; one folder may take several processes
+  std::string process_name = {};  // empty: the program's own name
+  size_t ring_bytes = 1 << 20;    // per thread; a full ring drops and counts unless block_when_full
   bool block_when_full = false;
   int drain_period_ms = 5;
   // What was recorded survives the end of the process in any case; with a period, what is older than it (and a tenth of
