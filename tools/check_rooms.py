@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = {
     "base": set(),
     "record": {"base"},
+    "inject": {"base", "record"},
     "collect": {"base"},
     "media": {"base"},
     "models": {"base"},

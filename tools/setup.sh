@@ -19,6 +19,8 @@ test_packages=(
 )
 torch=torch==2.13.0
 wheels=("openvino==2026.2.1" "plotly==7.1.0" "viztracer==1.1.1" "numpy<2.3")
+# Programs and headers that `strobe record` is tested with.
+recorded=("nvtx==0.2.17" "nvidia-nvtx==13.5.25" "ittapi==1.2.2")
 # What tests compare with; without what they depend on, which might replace the torch above.
 peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11")
 
@@ -60,5 +62,7 @@ if [ -z "$offline" ]; then
     || echo "setup: wheels are missing: openvino or the report's plots will not be built" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${peers[@]}" \
     || echo "setup: no torchvision or safetensors wheel: tests against them will be skipped" >&2
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${recorded[@]}" \
+    || echo "setup: no nvtx or ittapi wheel: the tests of strobe record that need them skip" >&2
   touch "$stamp"
 fi

@@ -1,0 +1,240 @@
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/suggest.h"
+#include "collect/injection.h"
+#include "collect/machine.h"
+#include "collect/os_facts.h"
+#include "collect/program.h"
+#include "command.h"
+#include "record_merge.h"
+#include "report/table_format.h"
+#include "strobe/record/annotate.h"
+#include "trace/spool_import.h"
+#include "trace/store.h"
+
+namespace strobe::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kNotStarted = 127;  // as shells say it
+constexpr int kSignalBase = 128;
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+class RecordCommand : public Command {
+ public:
+  const char* name() const override { return "record"; }
+  const char* summary() const override { return "Any program: its NVTX and ITT marks, CPU time, memory"; }
+  const char* group() const override { return "Record"; }
+  const char* example() const override {
+    return "strobe record -o train.sqlite -- python3 train.py --epochs 1\n  strobe stats train.sqlite --by range";
+  }
+
+  void declare(CLI::App& app) override {
+    app.add_option("command", command_, "The program and its arguments, after --")->required();
+    app.add_option("-o,--output", output_, "Trace file to write")->capture_default_str();
+    app.add_option("--collect", collect_, "What is collected: nvtx, itt, os; several with commas")
+        ->delimiter(',')
+        ->capture_default_str();
+    app.add_option("--period-ms", period_ms_, "Time between two samples of the operating system's figures")
+        ->capture_default_str();
+    app.add_option("--ring-kib", ring_kib_, "Buffer of each thread; what finds it full is dropped and counted")
+        ->capture_default_str();
+    app.add_flag("--block", block_, "Wait instead of dropping where a buffer is full");
+    app.add_option("--wait", wait_, "Record until all processes have ended, or only the program: all or program")
+        ->capture_default_str();
+    app.add_option("--folder", folder_, "Keep the recorders' files in this folder");
+    app.add_option("--format", format_, "Of the summary on stderr: text or json")->capture_default_str();
+    app.add_flag("--quiet", quiet_, "No summary; losses and errors are shown all the same");
+  }
+
+  Result<int> run() override {
+    STROBE_ASSIGN(const auto collectors, make_collectors());
+    STROBE_TRY(open_folder());
+    auto ended = record_program(collectors);
+    if (!ended) {
+      if (folder_.empty()) remove_spool();
+      std::fprintf(stderr, "strobe: %s\n", ended.error().to_string().c_str());
+      return kNotStarted;
+    }
+    STROBE_TRY(write_trace(collectors, *ended));
+    if (folder_.empty()) remove_spool();
+    const int status = ended->wait_status;
+    if (WIFSIGNALED(status)) {
+      std::fprintf(stderr, "strobe: %s was killed by %s\n", command_[0].c_str(), signal_name(WTERMSIG(status)).c_str());
+      return kSignalBase + WTERMSIG(status);
+    }
+    return WEXITSTATUS(status);
+  }
+
+ private:
+  using Collectors = std::vector<std::unique_ptr<collect::Collector>>;
+
+  Result<Collectors> make_collectors() {
+    constexpr double kShortestMs = 0.1, kLongestMs = 60'000;
+    STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
+    if (format == report::Format::kCsv) return usage_error("--format csv: the summary is text or json");
+    if (wait_ != "all" && wait_ != "program") return usage_error("--wait " + wait_ + ": expected all or program");
+    if (!(period_ms_ >= kShortestMs && period_ms_ <= kLongestMs))
+      return usage_error(fmt::format("--period-ms {}: expected {} to {}", period_ms_, kShortestMs, kLongestMs));
+    const std::vector<std::string> known{"nvtx", "itt", "os"};
+    for (const auto& one : collect_)
+      if (std::find(known.begin(), known.end(), one) == known.end())
+        return usage_error("--collect '" + one + "'; " + suggest(one, known));
+    const auto wants = [this](const char* one) {
+      return std::find(collect_.begin(), collect_.end(), one) != collect_.end();
+    };
+    spool_ = folder_.empty() ? fs::path(output_ + ".spool") : fs::path(folder_);
+    Collectors collectors;
+    if (wants("nvtx") || wants("itt")) {
+      STROBE_ASSIGN(auto made, collect::make_injection_collector({.folder = spool_,
+                                                                  .nvtx = wants("nvtx"),
+                                                                  .itt = wants("itt"),
+                                                                  .ring_bytes = ring_kib_ << 10,
+                                                                  .block_when_full = block_}));
+      collectors.push_back(std::move(made));
+    }
+    if (wants("os"))
+      collectors.push_back(collect::make_os_collector({.period_ns = static_cast<int64_t>(period_ms_ * 1e6)}));
+    return collectors;
+  }
+
+  Result<void> open_folder() {
+    std::error_code failed;
+    if (fs::is_directory(output_, failed)) return usage_error(output_ + ": is a folder, expected a file to write");
+    if (!fs::is_empty(spool_, failed) && !failed)
+      return usage_error(spool_.string() + ": is not empty; it may be a recording that was cut short (strobe recover " +
+                         spool_.string() + " -o FILE), else remove it");
+    // Also proves that it can be written to, before the program runs.
+    return record::start({.folder = spool_, .process_name = "strobe record"});
+  }
+
+  Result<collect::ProgramEnd> record_program(const Collectors& collectors) {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t monotonic_ns = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    record::mark(record::Name(kClockMark), record::kNoFrame, {}, {{record::Name(kClockKey), monotonic_ns}});
+    auto ended =
+        collect::run_program({.command = command_, .wait_for_all = wait_ == "all", .quiet = quiet_}, collectors);
+    const auto stopped = record::stop();
+    if (ended && !stopped) return stopped.error();
+    return ended;
+  }
+
+  Result<void> write_trace(const Collectors& collectors, const collect::ProgramEnd& ended) {
+    collect::Findings findings;
+    for (const auto& collector : collectors) collector->finish(findings);
+    STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool_));
+    merge_findings(timeline, findings, ::getpid());
+    for (auto& [key, value] : collect::machine_facts()) timeline.facts.emplace(key, value);
+    std::string command, collected;
+    for (const auto& word : command_) command += (command.empty() ? "" : " ") + word;
+    for (const auto& word : collect_) collected += (collected.empty() ? "" : ",") + word;
+    timeline.facts["record.command"] = command;
+    timeline.facts["record.collect"] = collected;
+    timeline.facts["record.exit_status"] = std::to_string(
+        WIFSIGNALED(ended.wait_status) ? kSignalBase + WTERMSIG(ended.wait_status) : WEXITSTATUS(ended.wait_status));
+    auto written = trace::write_store(timeline, output_);
+    if (!written) return std::move(written.error().at("the recording is kept in " + spool_.string()));
+    summarize(timeline, findings, ended);
+    return {};
+  }
+
+  void summarize(const trace::Timeline& timeline, const collect::Findings& findings,
+                 const collect::ProgramEnd& ended) const {
+    const int32_t self = ::getpid();
+    std::set<int32_t> processes, recorded;
+    size_t threads = 0, ranges = 0, open = 0;
+    for (const auto& process : timeline.processes)
+      if (process.pid != self) processes.insert(process.pid);
+    for (const auto& lane : timeline.lanes) threads += lane.pid != self ? 1 : 0;
+    for (size_t i = 0; i < timeline.ranges.size(); ++i) {
+      if (timeline.strings[timeline.ranges.domain_of(i)] == "os") continue;
+      ++ranges;
+      open += timeline.ranges.open[i];
+      recorded.insert(timeline.lanes[static_cast<size_t>(timeline.ranges.lane[i])].pid);
+    }
+    size_t marks = 0;
+    for (size_t i = 0; i < timeline.marks.size(); ++i)
+      marks += timeline.lanes[static_cast<size_t>(timeline.marks.lane[i])].pid != self ? 1 : 0;
+    std::vector<std::string> not_recorded;
+    for (const auto& [key, value] : findings.facts)
+      if (key.starts_with("record.not_recorded.")) not_recorded.push_back(key.substr(key.rfind('.') + 1));
+    const uint64_t dropped = timeline.losses.dropped_records;
+    if (format_ == "json" && !quiet_) {
+      nlohmann::json summary{{"trace", output_},
+                             {"seconds", static_cast<double>(timeline.duration_ns) / 1e9},
+                             {"processes", processes.size()},
+                             {"annotated_processes", recorded.size()},
+                             {"threads", threads},
+                             {"ranges", ranges},
+                             {"open_ranges", open},
+                             {"marks", marks},
+                             {"counter_values", timeline.counters.size()},
+                             {"dropped", dropped},
+                             {"faults", timeline.losses.faults},
+                             {"not_recorded_pids", not_recorded},
+                             {"left_running", ended.left},
+                             {"exit_status", std::stoi(timeline.facts.at("record.exit_status"))}};
+      if (!folder_.empty()) summary["folder"] = folder_;
+      std::fprintf(stderr, "%s\n", summary.dump().c_str());
+      return;
+    }
+    if (!quiet_)
+      fmt::print(
+          stderr,
+          "strobe: {}: {:.3f} s, {} process{} ({} annotated), {} threads, {} ranges, {} marks, {} counter values\n",
+          output_, static_cast<double>(timeline.duration_ns) / 1e9, processes.size(), processes.size() == 1 ? "" : "es",
+          recorded.size(), threads, ranges, marks, timeline.counters.size());
+    if (dropped > 0)
+      fmt::print(stderr,
+                 "strobe: {} records were dropped: buffers were full (larger ones: --ring-kib, none lost: --block)\n",
+                 dropped);
+    for (const auto& [kind, count] : timeline.losses.faults) fmt::print(stderr, "strobe: note: {} x {}\n", count, kind);
+    for (const auto& pid : not_recorded)
+      fmt::print(stderr,
+                 "strobe: note: process {} could not be recorded; its reason is in the recorders' folder "
+                 "(--folder keeps it)\n",
+                 pid);
+    if (ended.left > 0 && !quiet_) fmt::print(stderr, "strobe: note: {} processes still ran at the end\n", ended.left);
+  }
+
+  void remove_spool() const {
+    std::error_code ignored;
+    fs::remove_all(spool_, ignored);
+  }
+
+  std::vector<std::string> command_;
+  std::string output_ = "record.sqlite";
+  std::vector<std::string> collect_{"nvtx", "itt", "os"};
+  double period_ms_ = 10;
+  size_t ring_kib_ = 1024;
+  bool block_ = false, quiet_ = false;
+  std::string wait_ = "all", folder_, format_ = "text";
+  fs::path spool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_record_command() {
+  return std::make_unique<RecordCommand>();
+}
+
+}  // namespace strobe::app

@@ -1,0 +1,20 @@
+// Collects what programs say of themselves through NVTX and ITT, by the library libstrobe_inject.so.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "collect/collector.h"
+
+namespace strobe::collect {
+
+struct InjectionOptions {
+  std::filesystem::path folder;  // the recorders' folder
+  bool nvtx = true, itt = true;
+  size_t ring_bytes = 1 << 20;  // per thread
+  bool block_when_full = false;
+};
+// Errors: kNotFound (the library is not beside this program).
+Result<std::unique_ptr<Collector>> make_injection_collector(const InjectionOptions& options);
+
+}  // namespace strobe::collect
