@@ -1,6 +1,7 @@
 """strobe view in a headless Chromium: the Perfetto UI comes up without a network, and its trace_processor finds in the
 exported trace what is in the timeline."""
 import http.client
+import json
 import os
 import pathlib
 import shutil
@@ -13,7 +14,7 @@ import unittest
 import urllib.parse
 
 from devtools import Browser, find_chromium
-from support import STROBE, need, strobe
+from support import STROBE, built_engines, need, strobe, write_tiny_network
 
 KINETO = "traces/kineto/resnet50_train_nw0_a.json.gz"
 NSYS = "traces/nsys/h100_2gpu_video_inference_1s.sqlite"
@@ -85,9 +86,8 @@ class View(unittest.TestCase):
         # A name of the web that was made to point at this machine.
         self.assertEqual(self.ask(url, "/", Host="evil.example:%d" % place.port)[0].status, 403)
         self.assertNotEqual(self.ask(url, "/", method="POST")[0].status, 200)
-        for end in (signal.SIGINT,):
-            process.send_signal(end)
-            self.assertEqual(process.wait(timeout=30), 0)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=30), 0)
 
     def test_only_this_machine_is_answered(self):
         url, process = self.view(self.small())
@@ -142,14 +142,15 @@ class View(unittest.TestCase):
         tab = browser.page()
         tab.call("Page.navigate", url=url)
         tab.wait(LOADED, seconds=240)
-        import json
         sql = lambda text: tab.evaluate(QUERY % json.dumps(text))
         kinds = ("CASE kind WHEN 0 THEN 'annotation' WHEN 1 THEN 'operator' WHEN 2 THEN 'api' WHEN 3 THEN 'os' "
                  "WHEN 4 THEN 'overhead' WHEN 5 THEN 'kernel' WHEN 6 THEN 'memcpy' WHEN 7 THEN 'memset' "
                  "WHEN 8 THEN 'sync' ELSE 'graph' END")
-        self.assertEqual(sql("SELECT category, COUNT(*) AS n, SUM(dur) AS ns FROM slice WHERE category IS NOT NULL AND "
-                             "category != 'mark' AND dur >= 0 GROUP BY 1 ORDER BY 1"),
-                         expected(f"SELECT {kinds} AS k, COUNT(*), SUM(end - start) FROM STROBE_RANGE WHERE open = 0 "
+        self.assertEqual(expected("SELECT COUNT(*) FROM STROBE_RANGE WHERE open = 1"), [[0]])
+        # The whole table, sorted out here: with several conditions at once, trace_processor 52 misses a row.
+        slices = sql("SELECT category, COUNT(*) AS n, SUM(dur) AS ns FROM slice GROUP BY 1 ORDER BY 1")
+        self.assertEqual([row for row in slices if row[0] not in (None, "mark")],
+                         expected(f"SELECT {kinds} AS k, COUNT(*), SUM(end - start) FROM STROBE_RANGE "
                                   "GROUP BY 1 ORDER BY 1"))
         self.assertEqual(sql("SELECT name, COUNT(*) AS n, SUM(dur) AS ns FROM slice WHERE category = 'kernel' "
                              "GROUP BY 1 ORDER BY ns DESC, name LIMIT 5"),
@@ -171,11 +172,19 @@ class View(unittest.TestCase):
             self.assertEqual(sql("SELECT CAST(clock_value AS TEXT) AS v FROM clock_snapshot WHERE clock_id = 1"),
                              [[str(utc)]])
         tab.evaluate("window.waitForPerfettoIdle()")
+        tab.click(239, 155)  # unfolds all processes
+        tab.evaluate("window.waitForPerfettoIdle()")
+        tab.frame()
         if os.environ.get("STROBE_KEEP_SCREENSHOTS"):
             tab.screenshot(pathlib.Path(os.environ["STROBE_KEEP_SCREENSHOTS"]) / f"view_{trace.stem}.png")
-        asked = [address for address in tab.requests() if not address.startswith(url.split("/#")[0])]
-        self.assertEqual([address for address in asked if not address.startswith(("http://127.0.0.1:", "ws://127.0.0.1:",
-                                                                                   "chrome"))], [])
+        # What the UI would like from elsewhere, its page may not ask for.
+        mine = lambda event: event.get("sessionId") == tab.session
+        refused = {event["params"]["requestId"] for event in browser.events if mine(event)
+                   and event["method"] == "Network.loadingFailed" and event["params"].get("blockedReason") == "csp"}
+        elsewhere = [event["params"]["request"]["url"] for event in browser.events if mine(event)
+                     and event["method"] == "Network.requestWillBeSent" and event["params"]["requestId"] not in refused]
+        here = (url.split("/#")[0], "data:", "blob:")
+        self.assertEqual([address for address in elsewhere if not address.startswith(here)], [])
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=30), 0)
 
@@ -186,12 +195,10 @@ class View(unittest.TestCase):
         self.check_in_browser(need(NSYS))
 
     def test_own_run(self):
-        from support import built_engines
         video = need("video/vtest.avi")
         if not built_engines():
             self.skipTest("no engine is built")
         out = self.folder / "out"
-        from support import write_tiny_network
         cfg, weights = write_tiny_network(self.folder)
         done = strobe("run", "--input", video, "--model", cfg, "--weights", weights, "--engine", built_engines()[0],
                       "--frames", "40", "--limit-seconds", "0", "--profile-runs", "0", "-q", "-o", out)
