@@ -42,9 +42,16 @@ DependencyGraph::DependencyGraph(std::vector<Operation> operations, const std::v
 }
 
 void DependencyGraph::index_lanes() {
+  std::vector<size_t> counts;
+  for (const Operation& operation : operations_) {
+    const auto lane = static_cast<size_t>(operation.lane);
+    if (lane >= counts.size()) counts.resize(lane + 1);
+    ++counts[lane];
+  }
+  of_lane_.resize(counts.size());
+  for (size_t lane = 0; lane < counts.size(); ++lane) of_lane_[lane].reserve(counts[lane]);
   for (size_t i = 0; i < operations_.size(); ++i) {
     const auto lane = static_cast<size_t>(operations_[i].lane);
-    if (lane >= of_lane_.size()) of_lane_.resize(lane + 1);
     of_lane_[lane].push_back(static_cast<int32_t>(i));
   }
 }
@@ -76,7 +83,15 @@ void DependencyGraph::index_edges(const std::vector<Edge>& edges) {
     const auto key = [&](const Edge& edge) {
       return std::tuple(operations_[static_cast<size_t>(edge.from)].lane != lane, edge.from);
     };
-    std::stable_sort(begin, end, [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
+    // Few: by insertion, without the memory that a stable sort asks for.
+    constexpr std::ptrdiff_t kFew = 16;
+    if (end - begin > kFew) {
+      std::stable_sort(begin, end, [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
+    } else {
+      for (auto edge = begin == end ? end : begin + 1; edge < end; ++edge)
+        for (auto place = edge; place != begin && key(*place) < key(*(place - 1)); --place)
+          std::iter_swap(place, place - 1);
+    }
     const size_t begin_kept = kept;
     for (auto edge = begin; edge != end; ++edge)
       if (kept == begin_kept || edges_[kept - 1].from != edge->from) edges_[kept++] = *edge;
@@ -110,12 +125,36 @@ int64_t DependencyGraph::waiting_ns(int32_t operation) const {
   return own == kNever || other == kNever ? 0 : std::max<int64_t>(0, other - own);
 }
 
-int32_t DependencyGraph::last_of_lane(int32_t lane, int64_t from_ns, int64_t time_ns) const {
+size_t DependencyGraph::first_behind(const std::vector<int32_t>& of_lane, int64_t time_ns, size_t near) const {
+  const auto is_behind = [&](size_t i) { return operations_[static_cast<size_t>(of_lane[i])].start_ns > time_ns; };
+  size_t low = std::min(near, of_lane.size()), high = low;
+  if (low < of_lane.size() && !is_behind(low)) {
+    for (size_t step = 1; high < of_lane.size() && !is_behind(high); step *= 2) {
+      low = high + 1;
+      high = std::min(of_lane.size(), high + step);
+    }
+  } else {
+    for (size_t step = 1; low > 0 && is_behind(low - 1); step *= 2) {
+      high = low - 1;
+      low -= std::min(low, step);
+    }
+  }
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (is_behind(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+int32_t DependencyGraph::last_of_lane(int32_t lane, int64_t from_ns, int64_t time_ns, size_t* near) const {
   if (lane < 0 || static_cast<size_t>(lane) >= of_lane_.size()) return kNone;
   const auto& of_lane = of_lane_[static_cast<size_t>(lane)];
-  auto at = std::upper_bound(of_lane.begin(), of_lane.end(), time_ns, [this](int64_t time, int32_t operation) {
-    return time < operations_[static_cast<size_t>(operation)].start_ns;
-  });
+  const size_t behind = first_behind(of_lane, time_ns, near ? *near : of_lane.size() / 2);
+  if (near) *near = behind;
+  auto at = of_lane.begin() + static_cast<std::ptrdiff_t>(behind);
   while (at != of_lane.begin()) {
     const Operation& operation = operations_[static_cast<size_t>(*--at)];
     if (operation.end_ns < from_ns) return kNone;

@@ -66,8 +66,9 @@ class DependencyGraph {
   int64_t waiting_ns(int32_t operation) const;
   // Dependencies that the trace told of, but whose times contradict them: an effect before its cause.
   size_t contradictions() const { return contradictions_; }
-  // The last operation of a lane that ends in [from_ns, time_ns]; kNone.
-  int32_t last_of_lane(int32_t lane, int64_t from_ns, int64_t time_ns) const;
+  // The last operation of a lane that ends in [from_ns, time_ns]; kNone. near: of the caller's, 0 at first; questions
+  // about one lane that follow each other in time are then answered without searching all of it.
+  int32_t last_of_lane(int32_t lane, int64_t from_ns, int64_t time_ns, size_t* near = nullptr) const;
   // The first operation of a lane that starts at or after a time; kNone.
   int32_t first_of_lane(int32_t lane, int64_t time_ns) const;
   // The operation that ends last at or before a time, on any lane; kNone.
@@ -75,6 +76,8 @@ class DependencyGraph {
 
  private:
   void index_lanes();
+  // The first place in a lane whose operation starts after a time, sought from `near` on.
+  size_t first_behind(const std::vector<int32_t>& of_lane, int64_t time_ns, size_t near) const;
   void index_edges(const std::vector<Edge>& edges);
 
   std::vector<Operation> operations_;

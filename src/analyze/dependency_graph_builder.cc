@@ -16,6 +16,28 @@ constexpr int64_t kAlways = std::numeric_limits<int64_t>::min();
 // Kinds of synchronisation as DeviceOp::sync_type numbers them.
 enum SyncType : uint8_t { kEventSync = 1, kStreamWaitsForEvent = 2, kStreamSync = 3, kContextSync = 4 };
 
+// A stable sort of rows whose parts between runs[i] and runs[i + 1] are sorted already, or nearly so.
+template <typename Row, typename Before>
+void merge_runs(std::vector<Row>& rows, std::vector<size_t> runs, Before before) {
+  const auto at = [](std::vector<Row>& of, size_t index) { return of.begin() + static_cast<std::ptrdiff_t>(index); };
+  for (size_t i = 0; i + 1 < runs.size(); ++i)
+    if (!std::is_sorted(at(rows, runs[i]), at(rows, runs[i + 1]), before))
+      std::stable_sort(at(rows, runs[i]), at(rows, runs[i + 1]), before);
+  std::vector<Row> merged;
+  while (runs.size() > 2) {
+    merged.resize(rows.size());
+    std::vector<size_t> next{0};
+    for (size_t i = 0; i + 1 < runs.size(); i += 2) {
+      const size_t end = runs[std::min(i + 2, runs.size() - 1)];
+      std::merge(at(rows, runs[i]), at(rows, runs[i + 1]), at(rows, runs[i + 1]), at(rows, end), at(merged, runs[i]),
+                 before);
+      next.push_back(end);
+    }
+    rows.swap(merged);
+    runs.swap(next);
+  }
+}
+
 }  // namespace
 
 DependencyGraphBuilder::DependencyGraphBuilder(const trace::Timeline& timeline) : timeline_(timeline) {
@@ -120,23 +142,33 @@ int32_t DependencyGraphBuilder::waited_for(int32_t call, const DeviceOp* record,
 }
 
 void DependencyGraphBuilder::find_sync_waits() {
+  std::vector<int8_t> blocking_names(timeline_.strings.size(), -1);  // -1: not looked at
+  const auto is_blocking = [&](int32_t call) {
+    const trace::StringId name = timeline_.ranges.name[static_cast<size_t>(call)];
+    if (blocking_names[name] < 0) blocking_names[name] = is_blocking_call(timeline_.strings[name]) ? 1 : 0;
+    return blocking_names[name] != 0;
+  };
   std::unordered_map<int32_t, const DeviceOp*> record_of, work_of;  // by call
+  bool has_events = false;
   for (const DeviceOp& op : timeline_.device_ops) {
-    if (op.launch == kNone) continue;
-    if (!is_work(op))
-      record_of.try_emplace(op.launch, &op);
-    else if (const auto [known, is_new] = work_of.try_emplace(op.launch, &op); !is_new)
+    has_events |= op.sync_type == kEventSync || op.sync_type == kStreamWaitsForEvent;
+    if (op.launch != kNone && !is_work(op)) record_of.try_emplace(op.launch, &op);
+  }
+  // Of calls that may wait; the others are most.
+  for (const DeviceOp& op : timeline_.device_ops) {
+    if (op.launch == kNone || !is_work(op) || (!is_blocking(op.launch) && !record_of.contains(op.launch))) continue;
+    if (const auto [known, is_new] = work_of.try_emplace(op.launch, &op); !is_new)
       if (end_of(op.range) > end_of(known->second->range)) known->second = &op;
   }
-  std::vector<int8_t> blocking(timeline_.strings.size(), -1);  // by name; -1: not looked at
-  for (const trace::ApiCall& call : timeline_.api_calls)
-    if (call.correlation != 0) call_of_correlation_.try_emplace(call.correlation, call.range);
+  if (has_events)
+    for (const trace::ApiCall& call : timeline_.api_calls)
+      if (call.correlation != 0) call_of_correlation_.try_emplace(call.correlation, call.range);
   for (const trace::ApiCall& call : timeline_.api_calls) {
+    const bool blocks = is_blocking(call.range);
+    if (!blocks && record_of.empty()) continue;
     const auto record = record_of.find(call.range);
+    if (record == record_of.end() && !blocks) continue;
     const auto work = work_of.find(call.range);
-    const trace::StringId name = timeline_.ranges.name[static_cast<size_t>(call.range)];
-    if (blocking[name] < 0) blocking[name] = is_blocking_call(timeline_.strings[name]) ? 1 : 0;
-    if (record == record_of.end() && blocking[name] == 0) continue;
     const int32_t own = work == work_of.end() ? kNone : work->second->range;
     const int32_t source = waited_for(call.range, record == record_of.end() ? nullptr : record->second, own);
     if (source == kNone) continue;
@@ -178,6 +210,7 @@ void DependencyGraphBuilder::find_flow_cuts() {
 void DependencyGraphBuilder::make_operations() {
   const trace::Ranges& ranges = timeline_.ranges;
   std::vector<std::vector<int32_t>> of_lane(timeline_.lanes.size());
+  operations_.reserve(ranges.size() + ranges.size() / 2);
   // Around a pipeline's run its main thread only waits for the stages' threads.
   const bool is_pipeline = timeline_.facts.count("pipeline.stages") != 0;
   const int64_t run = is_pipeline ? timeline_.strings.find("run") : int64_t{kNone};
@@ -191,11 +224,18 @@ void DependencyGraphBuilder::make_operations() {
       of_lane[static_cast<size_t>(ranges.lane[i])].push_back(range);
     }
   }
-  for (size_t lane = 0; lane < of_lane.size(); ++lane) split_lane(of_lane[lane], lane);
+  // Each lane's operations come in time order, so that a merge of these runs sorts them.
+  std::vector<size_t> runs{0, operations_.size()};
+  for (size_t lane = 0; lane < of_lane.size(); ++lane) {
+    if (of_lane[lane].empty()) continue;
+    split_lane(of_lane[lane], lane);
+    of_lane[lane] = {};
+    runs.push_back(operations_.size());
+  }
   const auto before = [](const Operation& a, const Operation& b) {
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
   };
-  std::stable_sort(operations_.begin(), operations_.end(), before);
+  merge_runs(operations_, runs, before);
   operation_of_.assign(ranges.size(), kNone);
   for (size_t i = 0; i < operations_.size(); ++i) {
     const auto range = static_cast<size_t>(operations_[i].range);
@@ -284,8 +324,10 @@ void DependencyGraphBuilder::add_order(const DependencyGraph& graph, std::vector
 }
 
 void DependencyGraphBuilder::add_launches(const DependencyGraph& graph, std::vector<Edge>& edges) const {
+  std::vector<size_t> near(timeline_.lanes.size(), 0);
   for (const Launch& launch : launches_) {
-    const int32_t from = graph.last_of_lane(launch.lane, kAlways, launch.time_ns);
+    const int32_t from =
+        graph.last_of_lane(launch.lane, kAlways, launch.time_ns, &near[static_cast<size_t>(launch.lane)]);
     if (from != kNone) edges.push_back({from, operation_of_[static_cast<size_t>(launch.range)], EdgeType::kLaunch});
   }
 }

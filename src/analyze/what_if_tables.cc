@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "analyze/cells.h"
@@ -38,6 +39,42 @@ struct Interval {
   double low, high;
 };
 
+// Values of which many samples are drawn: a sample is how often each rank is in it, so that none needs sorting.
+struct Ranked {
+  explicit Ranked(const std::vector<double>& values) : rank(values.size()), ascending(values.size()) {
+    std::vector<uint32_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      rank[order[i]] = i;
+      ascending[i] = values[order[i]];
+    }
+  }
+
+  // Those of kMetrics, whose quantiles ascend, of a sample of as many values as there are; 0 for the throughput.
+  std::vector<double> quantiles(const std::vector<uint32_t>& drawn) const {
+    std::vector<double> found(std::size(kMetrics), 0);
+    size_t place = 0, below = 0;  // values of ranks before `place`
+    const auto seek = [&](size_t index, size_t& at, size_t& before) {
+      while (before + drawn[at] <= index) before += drawn[at++];
+      return ascending[at];
+    };
+    for (size_t m = 0; m < std::size(kMetrics); ++m) {
+      if (kMetrics[m].quantile < 0) continue;
+      const double position = kMetrics[m].quantile * static_cast<double>(ascending.size() - 1);
+      const auto low = static_cast<size_t>(position);
+      const double value = seek(low, place, below);
+      size_t next_place = place, next_below = below;  // the next quantile may lie between the same two
+      const double next = seek(std::min(low + 1, ascending.size() - 1), next_place, next_below);
+      found[m] = value + (position - static_cast<double>(low)) * (next - value);
+    }
+    return found;
+  }
+
+  std::vector<uint32_t> rank;
+  std::vector<double> ascending;
+};
+
 // Units are correlated in time, so whole blocks are drawn; the same ones of both replays, which differ by the change
 // alone.
 std::vector<Interval> bootstrap(const Series& replay, const Series& after, uint64_t seed) {
@@ -48,26 +85,29 @@ std::vector<Interval> bootstrap(const Series& replay, const Series& after, uint6
   const auto block = static_cast<size_t>(std::ceil(2 * std::cbrt(static_cast<double>(count))));
   const std::vector<double> gaps_before = intervals(replay), gaps_after = intervals(after);
   std::vector<std::vector<double>> changes(std::size(kMetrics));
+  const Ranked before(replay.latency_ns), now(after.latency_ns);
+  std::vector<uint32_t> drawn_before(count), drawn_now(count);
   std::mt19937_64 random(seed);
   for (int round = 0; round < kResamples; ++round) {
-    std::vector<double> before, now;
+    std::fill(drawn_before.begin(), drawn_before.end(), 0);
+    std::fill(drawn_now.begin(), drawn_now.end(), 0);
     double time_before = 0, time_now = 0;
-    while (before.size() < count) {
+    for (size_t drawn = 0; drawn < count;) {
       const size_t start = random() % count;
-      for (size_t i = 0; i < block && before.size() < count; ++i) {
+      for (size_t i = 0; i < block && drawn < count; ++i, ++drawn) {
         const size_t at = (start + i) % count;
-        before.push_back(replay.latency_ns[at]);
-        now.push_back(after.latency_ns[at]);
+        ++drawn_before[before.rank[at]];
+        ++drawn_now[now.rank[at]];
         time_before += gaps_before[at % gaps_before.size()];
         time_now += gaps_after[at % gaps_after.size()];
       }
     }
-    std::sort(before.begin(), before.end());
-    std::sort(now.begin(), now.end());
+    const std::vector<double> quantiles_before = before.quantiles(drawn_before),
+                              quantiles_now = now.quantiles(drawn_now);
     for (size_t m = 0; m < std::size(kMetrics); ++m) {
-      const double q = kMetrics[m].quantile;
-      const double from = q < 0 ? time_now : quantile_sorted(before, q),
-                   to = q < 0 ? time_before : quantile_sorted(now, q);
+      const bool is_throughput = kMetrics[m].quantile < 0;
+      const double from = is_throughput ? time_now : quantiles_before[m],
+                   to = is_throughput ? time_before : quantiles_now[m];
       if (from > 0) changes[m].push_back(to / from - 1);
     }
   }
