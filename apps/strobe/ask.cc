@@ -8,8 +8,8 @@
 
 namespace strobe::app {
 
-Result<trace::Timeline> open_any_trace(const std::string& path) {
-  auto own = trace::open_trace(path);
+Result<trace::Timeline> open_any_trace(const std::string& path, trace::StoreParts parts) {
+  auto own = trace::open_trace(path, parts);
   std::error_code code;
   if (own || own.error().kind() != ErrorKind::kBadData || !std::filesystem::is_regular_file(path, code)) return own;
   auto imported = importers::import_trace(path, {});

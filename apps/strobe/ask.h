@@ -7,11 +7,13 @@
 #include "report/table_format.h"
 #include "strobe/base/result.h"
 #include "strobe/trace/timeline.h"
+#include "trace/store.h"
 
 namespace strobe::app {
 
 // A trace of Strobe (a file, a folder with one, what a recorder left), or another tool's file, which is imported.
-Result<trace::Timeline> open_any_trace(const std::string& path);
+// parts: what of a trace file the question needs.
+Result<trace::Timeline> open_any_trace(const std::string& path, trace::StoreParts parts = trace::StoreParts::kAll);
 
 void print_table(const Table& table, report::Format format);
 

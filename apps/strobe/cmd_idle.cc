@@ -27,7 +27,7 @@ class IdleCommand : public Command {
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(options_.rules, analyze::parse_idle_rules(rules_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
     print_table(work_ ? analyze::work_types(timeline, options_) : analyze::idle(timeline, options_), format);
     return 0;
   }

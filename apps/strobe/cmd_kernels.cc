@@ -29,7 +29,7 @@ class KernelsCommand : public Command {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(options_.by, analyze::parse_kernels_by(by_));
     STROBE_ASSIGN(options_.filter, analyze::NameFilter::parse(filter_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
     print_table(analyze::kernels(timeline, options_), format);
     return 0;
   }

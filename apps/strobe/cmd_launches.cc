@@ -29,7 +29,7 @@ class LaunchesCommand : public Command {
     STROBE_ASSIGN(const analyze::IdleRules rules, analyze::parse_idle_rules(rules_));
     analyze::FrameBoundOptions options;
     STROBE_ASSIGN(options.frames, analyze::NameFilter::parse(frames_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
     const bool by_frame = by_frame_ || options.frames.is_set();
     print_table(by_frame ? analyze::frame_bound(timeline, options) : analyze::launches(timeline, rules), format);
     return 0;

@@ -22,7 +22,7 @@ class LayersCommand : public Command {
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kRanges));
     print_table(fusion_ ? analyze::fusion(timeline) : analyze::layers(timeline), format);
     return 0;
   }

@@ -22,7 +22,7 @@ class MemcpyCommand : public Command {
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
     print_table(overlap_ ? analyze::memcpy_overlap(timeline) : analyze::memcpy_table(timeline), format);
     return 0;
   }

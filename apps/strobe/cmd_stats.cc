@@ -31,7 +31,9 @@ class StatsCommand : public Command {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(options_.by, analyze::parse_stats_by(by_));
     STROBE_ASSIGN(options_.filter, analyze::NameFilter::parse(filter_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
+    const bool needs_all = options_.by == analyze::StatsBy::kStage;
+    STROBE_ASSIGN(const trace::Timeline timeline,
+                  open_any_trace(trace_, needs_all ? trace::StoreParts::kAll : trace::StoreParts::kRanges));
     print_table(analyze::stats(timeline, options_), format);
     return 0;
   }

@@ -48,9 +48,9 @@ fs::path spool_folder(const fs::path& path) {
   return fs::is_directory(path / "spool", code) ? path / "spool" : path;
 }
 
-Result<Timeline> open_trace(const fs::path& path) {
+Result<Timeline> open_trace(const fs::path& path, StoreParts parts) {
   STROBE_ASSIGN(const std::vector<fs::path> files, trace_files(path));
-  if (files.size() == 1) return read_store(files.front());
+  if (files.size() == 1) return read_store(files.front(), parts);
   if (files.size() > 1) {
     std::string names;
     for (const fs::path& file : files) names += (names.empty() ? "" : ", ") + file.lexically_relative(path).string();

@@ -6,6 +6,7 @@
 
 #include "strobe/base/result.h"
 #include "strobe/trace/timeline.h"
+#include "trace/store.h"
 
 namespace strobe::trace {
 
@@ -19,6 +20,7 @@ std::filesystem::path spool_folder(const std::filesystem::path& path);
 // The one trace at a path: a trace file, a folder that holds exactly one, or what a recorder left there (killed or
 // not). Errors: as read_store and import_spool; kUsage for a folder with several traces (names them), kNotFound for a
 // folder with none.
-Result<Timeline> open_trace(const std::filesystem::path& path);
+// parts: of a trace file; of a recorder's folder all is read.
+Result<Timeline> open_trace(const std::filesystem::path& path, StoreParts parts = StoreParts::kAll);
 
 }  // namespace strobe::trace

@@ -60,8 +60,9 @@ class AdditionsReader {
   AdditionsReader(Database& database, ReadBudget& budget, const std::vector<StringId>& strings, Timeline& timeline)
       : database_(database), budget_(budget), strings_(strings), timeline_(timeline) {}
 
-  Result<void> read() {
+  Result<void> read(bool all) {
     STROBE_TRY(read_categories("STROBE_RANGE_CATEGORY", "rangeId, categoryId, domainId", timeline_.ranges));
+    if (!all) return {};
     STROBE_TRY(read_categories("STROBE_MARK_CATEGORY", "markId, categoryId, domainId", timeline_.marks));
     STROBE_TRY(read_mark_arguments());
     return read_counter_lanes();
@@ -149,8 +150,8 @@ Result<void> write_additions(Database& database, const Timeline& timeline) {
 }
 
 Result<void> read_additions(Database& database, ReadBudget& budget, const std::vector<StringId>& strings,
-                            Timeline& timeline) {
-  return AdditionsReader(database, budget, strings, timeline).read();
+                            Timeline& timeline, bool all) {
+  return AdditionsReader(database, budget, strings, timeline).read(all);
 }
 
 }  // namespace strobe::trace

@@ -13,8 +13,9 @@ namespace strobe::trace {
 
 Result<void> write_additions(Database& database, const Timeline& timeline);
 
-// To be called when the timeline has its ranges, marks, counters and lanes. strings: by id in the file.
+// To be called when the timeline has its ranges, marks, counters and lanes. strings: by id in the file. all: not of
+// ranges alone.
 Result<void> read_additions(Database& database, ReadBudget& budget, const std::vector<StringId>& strings,
-                            Timeline& timeline);
+                            Timeline& timeline, bool all);
 
 }  // namespace strobe::trace

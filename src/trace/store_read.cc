@@ -4,11 +4,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <limits>
 #include <optional>
 
 #include "trace/store.h"
 #include "trace/store_additions.h"
+#include "trace/store_arguments.h"
 #include "trace/store_ranges.h"
 #include "trace/store_rows.h"
 
@@ -22,8 +24,8 @@ constexpr int64_t kAnyInt32[] = {std::numeric_limits<int32_t>::min(), std::numer
 
 class Reader {
  public:
-  Reader(const fs::path& path, Database& database, uint64_t file_size)
-      : path_(path), database_(database), file_size_(file_size), budget_{file_size, file_size} {}
+  Reader(const fs::path& path, Database& database, uint64_t file_size, StoreParts parts)
+      : path_(path), database_(database), file_size_(file_size), parts_(parts), budget_{file_size, file_size} {}
 
   Result<Timeline> read() {
     STROBE_TRY(read_meta());
@@ -31,13 +33,8 @@ class Reader {
     STROBE_TRY(read_processes());
     STROBE_TRY(read_lanes());
     STROBE_TRY(read_all_ranges());
-    STROBE_TRY(read_device_ops());
-    STROBE_TRY(read_api_calls());
-    STROBE_TRY(read_marks());
-    STROBE_TRY(read_arguments());
-    STROBE_TRY(read_flows());
-    STROBE_TRY(read_counters());
-    STROBE_TRY(read_additions(database_, budget_, strings_, timeline_));
+    STROBE_TRY(read_what_has_ranges());
+    STROBE_TRY(read_additions(database_, budget_, strings_, timeline_, parts_ == StoreParts::kAll));
     STROBE_TRY(read_layers());
     STROBE_TRY(read_kernels());
     STROBE_TRY(read_tables());
@@ -117,6 +114,29 @@ class Reader {
     return {};
   }
 
+  // Arguments, which are most, beside all the rest.
+  Result<void> read_what_has_ranges() {
+    if (parts_ == StoreParts::kRanges) return {};
+    if (parts_ == StoreParts::kOperations) {
+      STROBE_TRY(read_device_ops());
+      return read_api_calls();
+    }
+    const RangeTable table{path_, file_size_, timeline_.ranges.size(), timeline_.lanes.size(), &strings_};
+    auto other = std::async(std::launch::async, [&table] { return read_arguments(table); });
+    Result<void> read = read_the_rest();
+    Result<Arguments> arguments = other.get();
+    STROBE_TRY(std::move(read));
+    STROBE_ASSIGN(timeline_.arguments, std::move(arguments));
+    return {};
+  }
+  Result<void> read_the_rest() {
+    STROBE_TRY(read_device_ops());
+    STROBE_TRY(read_api_calls());
+    STROBE_TRY(read_marks());
+    STROBE_TRY(read_flows());
+    return read_counters();
+  }
+
   // Rows that tell more of a range each: by range, at most one a range.
   int32_t next_range(Rows& table, int32_t previous) const {
     const int32_t range = table.index(0, timeline_.ranges.size());
@@ -176,22 +196,6 @@ class Reader {
       marks.name.push_back(string(table, 2));
       marks.lane.push_back(table.index(3, timeline_.lanes.size()));
       marks.frame.push_back(integer_or(table, 4, kNoFrame));
-    }
-    return table.status();
-  }
-
-  Result<void> read_arguments() {
-    STROBE_ASSIGN(Rows table, rows("STROBE_ARGUMENT", "rangeId, keyId, int64Value, doubleValue, textId"));
-    Arguments& arguments = timeline_.arguments;
-    while (table.next()) {
-      arguments.range.push_back(table.index(0, timeline_.ranges.size()));
-      arguments.key.push_back(string(table, 1));
-      if (!table.is_null(2))
-        arguments.value.emplace_back(table.integer(2));
-      else if (!table.is_null(4))
-        arguments.value.emplace_back(string(table, 4));
-      else
-        arguments.value.emplace_back(real(table, 3));
     }
     return table.status();
   }
@@ -351,6 +355,7 @@ class Reader {
   const fs::path& path_;
   Database& database_;
   uint64_t file_size_;
+  StoreParts parts_;
   uint64_t range_count_ = 0;
   ReadBudget budget_;
   Timeline timeline_;
@@ -389,17 +394,17 @@ Result<uint64_t> check_header(const fs::path& path) {
   return size;
 }
 
-Result<Timeline> read_from(const fs::path& path) {
+Result<Timeline> read_from(const fs::path& path, StoreParts parts) {
   STROBE_ASSIGN(const uint64_t size, check_header(path));
   STROBE_ASSIGN(Database database, Database::open(path));
   limit_reading(database, size);
-  return Reader(path, database, size).read();
+  return Reader(path, database, size, parts).read();
 }
 
 }  // namespace
 
-Result<Timeline> read_store(const fs::path& path) {
-  auto timeline = read_from(path);
+Result<Timeline> read_store(const fs::path& path, StoreParts parts) {
+  auto timeline = read_from(path, parts);
   if (!timeline) return std::move(timeline.error().at(path.string()));
   return timeline;
 }
