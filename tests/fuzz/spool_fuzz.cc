@@ -1,5 +1,6 @@
 // Links: strobe_record
-// Bytes as the files of a recording. The first byte says which file they are; the others are whole and small.
+// Bytes as the files of a recording. The first byte says which file they are; the others are whole and small. Or as one
+// block, or as the words of a ring, without files: what is packed must be understood again.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,10 +9,16 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "record/clock.h"
 #include "record/crc32.h"
+#include "record/decode.h"
+#include "record/encode.h"
 #include "record/layout.h"
 #include "record/names.h"
 #include "record/spool_reader.h"
@@ -99,12 +106,55 @@ std::string ring_of(std::string_view bytes) {
   return page_of(header) + data;
 }
 
+// Events are readable, and ranges are balanced.
+class Check {
+ public:
+  void operator()(const SpoolEvent& event) {
+    volatile size_t sum = 0;
+    for (const std::string_view text : {event.name, event.text, event.category, event.domain})
+      for (const char c : text) sum = sum + static_cast<unsigned char>(c);
+    if (event.type == SpoolEvent::Type::kRangeBegin) ++open_;
+    if (event.type == SpoolEvent::Type::kRangeEnd && open_-- == 0) std::abort();
+  }
+
+ private:
+  uint64_t open_ = 0;
+};
+
+std::map<std::string, uint64_t> decode(std::span<const uint8_t> block) {
+  static const std::vector<std::string> names{"a", "b", "1:ab"};
+  static const ClockMap clock(true, {{1000, 1000, 0, 0}, {5000, 3000, 0, 0}});
+  std::map<std::string, uint64_t> faults;
+  Decoder decoder(names, clock, faults);
+  Check check;
+  decoder.block(block, [&check](const SpoolEvent& event) { check(event); });
+  return faults;
+}
+
+void pack_and_decode(std::string_view bytes) {
+  std::vector<uint64_t> words(512);
+  std::memcpy(words.data(), bytes.data(), std::min(bytes.size(), words.size() * 8));
+  std::vector<uint8_t> block;
+  const Encoded encoded = encode({words.data(), words.size() - 1}, 0, std::min<uint64_t>(bytes.size() / 8, 512), block);
+  const auto faults = decode(block);
+  if (faults.contains("unknown record") || faults.contains("unreadable record")) std::abort();
+  if (encoded.records > 0 && block.empty()) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const int what = data[0] % 5;
+  const int what = data[0] % 7;
+  if (what == 5) {
+    decode({data + 1, size - 1});
+    return 0;
+  }
+  if (what == 6) {
+    pack_and_decode(bytes);
+    return 0;
+  }
   std::string names(kNamesMagic);
   // The last one is a category.
   for (const std::string_view name : {"a", "b", "1:ab"}) {
@@ -114,16 +164,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   put("1-a.spool", what == 0 ? std::string(bytes) : what == 1 ? blocks_of(bytes) : spool_page());
   put("1-a.1.ring", what == 2 ? ring_of(bytes) : what == 3 ? std::string(bytes) : std::string());
   put("1-a.names", what == 4 ? std::string(bytes) : names);
-  uint64_t open = 0;
-  const auto summary = read_spool(folder(), [&](const SpoolThread&, const SpoolEvent& event) {
-    // Every view can be read, and ranges are balanced.
-    volatile size_t sum = 0;
-    for (const char c : event.name) sum = sum + static_cast<unsigned char>(c);
-    for (const std::string_view text : {event.text, event.category, event.domain})
-      for (const char c : text) sum = sum + static_cast<unsigned char>(c);
-    if (event.type == SpoolEvent::Type::kRangeBegin) ++open;
-    if (event.type == SpoolEvent::Type::kRangeEnd && open-- == 0) std::abort();
-  });
+  Check check;
+  const auto summary = read_spool(folder(), [&check](const SpoolThread&, const SpoolEvent& event) { check(event); });
   if (!summary) std::abort();
   return 0;
 }
