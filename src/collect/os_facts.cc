@@ -139,17 +139,17 @@ class OsFacts : public Collector {
     int64_t seen_cpu = 0;
     for (const ProcessFacts& process : done_) seen_cpu += process.cpu_ns;
     auto& facts = findings.facts;
-    facts["os.samples"] = std::to_string(passes_);
+    facts["record.samples"] = std::to_string(passes_);
     if (passes_ > 1) {
       char text[32];
       std::snprintf(text, sizeof text, "%.1f", static_cast<double>(elapsed) / 1e6 / static_cast<double>(passes_ - 1));
-      facts["os.period_ms"] = text;
+      facts["record.period_ms"] = text;
       std::snprintf(text, sizeof text, "%.4f",
                     static_cast<double>(cpu_ns_) / static_cast<double>(std::max<int64_t>(elapsed, 1)));
-      facts["os.sampling_cores"] = text;
+      facts["record.sampling_cores"] = text;
     }
-    facts["os.cpu_ms_seen"] = std::to_string(seen_cpu / 1'000'000);
-    facts["os.cpu_ms_of_ended"] = std::to_string(tree_cpu_ns_ / 1'000'000);
+    facts["record.cpu_ms_seen"] = std::to_string(seen_cpu / 1'000'000);
+    facts["record.cpu_ms_of_ended"] = std::to_string(tree_cpu_ns_ / 1'000'000);
     findings.processes = std::move(done_);
     findings.threads = std::move(threads_);
     findings.samples = std::move(samples_);
