@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <tuple>
+#include <utility>
 
+#include "report/level_of_detail.h"
 #include "report/packing.h"
 
 namespace strobe::report {
@@ -17,6 +18,8 @@ namespace {
 // More arguments than this make the page slow to open; what is left out is said.
 constexpr size_t kMostArguments = 200'000;
 constexpr size_t kMostAsyncRows = 64;
+// A box takes about 11 bytes of the page and 40 of the browser's memory.
+constexpr size_t kMostBoxes = 1'500'000;
 
 struct Row {
   int32_t lane = 0;
@@ -24,6 +27,7 @@ struct Row {
   bool async = false;
   int64_t last_end = 0;
   std::vector<int32_t> ranges;  // in order of start
+  std::vector<Box> boxes;       // what is drawn of them
 };
 
 // Where a range is drawn.
@@ -31,6 +35,10 @@ struct Place {
   int32_t row = trace::kNone;
   int32_t index = 0;
 };
+
+std::string microseconds(int64_t ns) {
+  return std::to_string(ns / 1000);
+}
 
 // Names that the page needs, numbered from 0 in order of first use.
 class NameTable {
@@ -52,6 +60,14 @@ class NameTable {
   std::vector<std::string> texts_;
 };
 
+// Start and end of the first range "run"; the whole timeline where there is none.
+std::pair<int64_t, int64_t> run_interval(const Timeline& timeline) {
+  const int64_t id = timeline.strings.find("run");
+  for (size_t i = 0; i < timeline.ranges.size() && id != trace::kNone; ++i)
+    if (timeline.ranges.name[i] == id) return {timeline.ranges.start_ns[i], timeline.ranges.end_ns[i]};
+  return {0, timeline.duration_ns};
+}
+
 class Layout {
  public:
   explicit Layout(const Timeline& timeline) : places(timeline.ranges.size()) {
@@ -64,11 +80,13 @@ class Layout {
       place(timeline, i, depth[i], rows_of[static_cast<size_t>(ranges.lane[i]) * 2 + (ranges.is_async[i] ? 1 : 0)]);
     }
     sort_rows();
+    make_boxes(timeline);
   }
 
   std::vector<Row> rows;
-  std::vector<Place> places;  // by range
-  size_t left_out = 0;        // asynchronous ranges that overlap too many others
+  std::vector<Place> places;  // by range; of those that stand for themselves
+  Detail detail;
+  size_t left_out = 0;  // asynchronous ranges that overlap too many others
 
  private:
   // Takes the first line at or below the nesting depth that is free again: foreign traces may overlap where they
@@ -84,33 +102,31 @@ class Layout {
     }
     while (line >= lines.size()) {
       lines.push_back(static_cast<int32_t>(rows.size()));
-      rows.push_back({timeline.ranges.lane[range], static_cast<int>(lines.size()) - 1, async, 0, {}});
+      rows.push_back({timeline.ranges.lane[range], static_cast<int>(lines.size()) - 1, async, 0, {}, {}});
     }
     Row& row = rows[static_cast<size_t>(lines[line])];
-    places[range] = {lines[line], static_cast<int32_t>(row.ranges.size())};
     row.ranges.push_back(static_cast<int32_t>(range));
     row.last_end = std::max(row.last_end, timeline.ranges.end_ns[range]);
   }
 
   void sort_rows() {
-    std::vector<int32_t> order(rows.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [this](int32_t a, int32_t b) {
-      const auto key = [this](int32_t r) {
-        const Row& row = rows[static_cast<size_t>(r)];
-        return std::tuple(row.lane, row.async, row.depth);
-      };
-      return key(a) < key(b);
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return std::tuple(a.lane, a.async, a.depth) < std::tuple(b.lane, b.async, b.depth);
     });
-    std::vector<Row> sorted;
-    std::vector<int32_t> moved(rows.size());
-    for (const int32_t old : order) {
-      moved[static_cast<size_t>(old)] = static_cast<int32_t>(sorted.size());
-      sorted.push_back(std::move(rows[static_cast<size_t>(old)]));
+  }
+
+  void make_boxes(const Timeline& timeline) {
+    std::vector<const std::vector<int32_t>*> lines;
+    for (const Row& row : rows) lines.push_back(&row.ranges);
+    detail = choose_detail(timeline.ranges, lines, kMostBoxes, run_interval(timeline).first);
+    for (size_t number = 0; number < rows.size(); ++number) {
+      Row& row = rows[number];
+      row.boxes = boxes_of(timeline.ranges, row.ranges, detail);
+      row.ranges = {};
+      for (size_t i = 0; i < row.boxes.size(); ++i)
+        if (row.boxes[i].count == 1)
+          places[static_cast<size_t>(row.boxes[i].range)] = {static_cast<int32_t>(number), static_cast<int32_t>(i)};
     }
-    rows = std::move(sorted);
-    for (Place& place : places)
-      if (place.row != trace::kNone) place.row = moved[static_cast<size_t>(place.row)];
   }
 };
 
@@ -127,26 +143,36 @@ ordered_json lanes_json(const Timeline& timeline) {
   return out;
 }
 
+// Of boxes that stand for several ranges: index - index before, count, time of theirs.
 ordered_json row_json(const Timeline& timeline, const Row& row, NameTable& names) {
   const auto& ranges = timeline.ranges;
-  VarintWriter times, name_ids, frames;
+  VarintWriter times, name_ids, frames, several;
   std::vector<int32_t> open;
   int64_t end = 0, frame = 0;
-  for (size_t i = 0; i < row.ranges.size(); ++i) {
-    const auto r = static_cast<size_t>(row.ranges[i]);
-    const int64_t start = std::max(ranges.start_ns[r], end);
-    const int64_t duration = std::max<int64_t>(0, ranges.end_ns[r] - start);
+  size_t last_several = 0;
+  for (size_t i = 0; i < row.boxes.size(); ++i) {
+    const Box& box = row.boxes[i];
+    const auto r = static_cast<size_t>(box.range);
+    const int64_t start = std::max(box.start_ns, end);
+    const int64_t duration = std::max<int64_t>(0, box.end_ns - start);
+    const int64_t of_frame = box.count == 1 ? ranges.frame[r] : trace::kNoFrame;
     times.add(static_cast<uint64_t>(start - end));
     times.add(static_cast<uint64_t>(duration));
     name_ids.add(static_cast<uint64_t>(names.number(ranges.name[r])));
-    frames.add_signed(ranges.frame[r] - frame);
-    if (ranges.open[r]) open.push_back(static_cast<int32_t>(i));
+    frames.add_signed(of_frame - frame);
+    if (ranges.open[r] && box.count == 1) open.push_back(static_cast<int32_t>(i));
+    if (box.count > 1) {
+      several.add(i - last_several);
+      several.add(static_cast<uint64_t>(box.count));
+      several.add(static_cast<uint64_t>(std::min(box.busy_ns, duration)));
+      last_several = i;
+    }
     end = start + duration;
-    frame = ranges.frame[r];
+    frame = of_frame;
   }
-  return {
-      {"lane", row.lane},        {"depth", row.depth},         {"async", row.async},        {"n", row.ranges.size()},
-      {"times", times.base64()}, {"names", name_ids.base64()}, {"frames", frames.base64()}, {"open", open}};
+  return {{"lane", row.lane},          {"depth", row.depth},          {"async", row.async},
+          {"n", row.boxes.size()},     {"times", times.base64()},     {"names", name_ids.base64()},
+          {"frames", frames.base64()}, {"several", several.base64()}, {"open", open}};
 }
 
 // Arrows between drawn ranges, by the place of their tails: row, index, to row, to index, time - time of the arrow
@@ -214,14 +240,6 @@ ordered_json arguments_json(const Timeline& timeline, const Layout& layout, Name
   return {{"at", at.base64()}, {"keys", keys.base64()}, {"values", values}};
 }
 
-// Start and end of the first range "run"; the whole timeline where there is none.
-ordered_json run_interval(const Timeline& timeline) {
-  const int64_t id = timeline.strings.find("run");
-  for (size_t i = 0; i < timeline.ranges.size() && id != trace::kNone; ++i)
-    if (timeline.ranges.name[i] == id) return {timeline.ranges.start_ns[i], timeline.ranges.end_ns[i]};
-  return {0, timeline.duration_ns};
-}
-
 }  // namespace
 
 ordered_json timeline_json(const Timeline& timeline) {
@@ -229,8 +247,9 @@ ordered_json timeline_json(const Timeline& timeline) {
   NameTable names(timeline.strings);
   ordered_json rows = ordered_json::array();
   for (const Row& row : layout.rows) rows.push_back(row_json(timeline, row, names));
+  const auto run = run_interval(timeline);
   ordered_json out = {{"duration_ns", timeline.duration_ns},
-                      {"run_ns", run_interval(timeline)},
+                      {"run_ns", {run.first, run.second}},
                       {"ranges", timeline.ranges.size()},
                       {"lanes", lanes_json(timeline)},
                       {"rows", std::move(rows)},
@@ -242,6 +261,12 @@ ordered_json timeline_json(const Timeline& timeline) {
   if (timeline.arguments.size() > kMostArguments)
     notes.push_back("arguments are shown for the first " + std::to_string(kMostArguments) + " of " +
                     std::to_string(timeline.arguments.size()) + "; the trace has them all");
+  if (layout.detail.drawn_together > 0)
+    notes.push_back(std::to_string(layout.detail.drawn_together) + " of " + std::to_string(timeline.ranges.size()) +
+                    " ranges are shorter than " + microseconds(layout.detail.shortest_ns) +
+                    " µs and are drawn together with their neighbours, but for the first " +
+                    microseconds(layout.detail.full_until_ns - layout.detail.full_from_ns) +
+                    " µs of the run, which show every range; the trace has them all");
   if (layout.left_out > 0)
     notes.push_back(std::to_string(layout.left_out) + " asynchronous ranges overlap more than " +
                     std::to_string(kMostAsyncRows) + " others and are not drawn; the trace has them all");

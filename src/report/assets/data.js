@@ -55,19 +55,27 @@ function framesOf(packed) {
   return frames;
 }
 
-// One line of boxes. start, end: nanoseconds; busy[i]: the summed durations before i.
+// One line of boxes. start, end: nanoseconds; busy[i]: the summed time of ranges before i. several: by index, how many
+// ranges a box stands for where there are more than one.
 function rowOf(packed) {
   const n = packed.n;
   const row = {lane: packed.lane, depth: packed.depth, async: packed.async, n, open: new Set(packed.open),
                start: new Float64Array(n), end: new Float64Array(n), busy: new Float64Array(n + 1),
                name: new Uint32Array(n), frame: new Float64Array(n)};
   const times = new Varints(packed.times), names = new Varints(packed.names), frames = new Varints(packed.frames);
+  row.several = new Map();
+  const several = new Varints(packed.several), ofSeveral = new Map();
+  for (let i = 0; several.at < several.bytes.length;) {
+    i += several.next();
+    row.several.set(i, several.next());
+    ofSeveral.set(i, several.next());
+  }
   let time = 0, busy = 0, frame = 0;
   for (let i = 0; i < n; ++i) {
     row.start[i] = time += times.next();
     const duration = times.next();
     row.end[i] = time += duration;
-    row.busy[i + 1] = busy += duration;
+    row.busy[i + 1] = busy += ofSeveral.get(i) ?? duration;
     row.name[i] = names.next();
     row.frame[i] = frame += frames.nextSigned();
   }

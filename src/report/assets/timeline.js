@@ -392,7 +392,9 @@ class TimelineView {
       if (key.endsWith("_ns") && typeof value === "number") facts.push([key.slice(0, -3), duration(value)]);
       else facts.push([key, typeof value === "number" ? value.toLocaleString("en") : value]);
     }
-    this.tip.replaceChildren(element("b", {}, timeline.names[row.name[index]]), element("dl", {}, facts.map(([key, value]) => [element("dt", {}, key), element("dd", {}, String(value))])));
+    const several = row.several.get(index), name = timeline.names[row.name[index]];
+    if (several) facts.push(["busy", duration(row.busy[index + 1] - row.busy[index])]);
+    this.tip.replaceChildren(element("b", {}, several ? `${several.toLocaleString("en")} ranges, mostly ${name}` : name), element("dl", {}, facts.map(([key, value]) => [element("dt", {}, key), element("dd", {}, String(value))])));
     this.tip.hidden = false;
     const size = this.tip.getBoundingClientRect();
     const x = event.clientX + 16 + size.width > innerWidth ? event.clientX - size.width - 12 : event.clientX + 16;

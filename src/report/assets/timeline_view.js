@@ -1,5 +1,6 @@
 // Draws rows of boxes onto a canvas. Cost follows the pixels, not the ranges: what is narrower than a pixel is drawn as one
-// column whose strength is the share of that time that is busy, and bisection jumps to the next pixel.
+// column whose strength is the share of that time that is busy, and bisection jumps to the next pixel. Boxes that stand for
+// several ranges are paler.
 const kRowHeight = 20, kRowGap = 1;
 
 // Calls box(x, width, index) for each range wide enough to see and smear(x, colour, share) for each pixel of narrow ones.
@@ -62,8 +63,9 @@ function drawRow(pen, row, names, view, y, height, look) {
   let shapes = 0;
   walkRow(row, from + offset, to + offset, nsPerPixel, i => {
     const begin = Math.max(x(row.start[i]), left - 2), end = Math.min(x(row.end[i]), right + 2);
+    const several = row.several.get(i), share = several ? (row.busy[i + 1] - row.busy[i]) / (row.end[i] - row.start[i]) : 1;
     const name = names[row.name[i]], colour = colourOf(name), width = Math.max(1, end - begin - (look.thin ? 0 : 0.6));
-    context.globalAlpha = sought && !sought(name) ? 0.14 : strengthOf(name);
+    context.globalAlpha = sought && !sought(name) ? 0.14 : strengthOf(name) * (several ? 0.3 + 0.4 * share : 1);
     context.fillStyle = colour;
     if (width > 8 && !look.thin) {
       context.beginPath();
@@ -74,15 +76,15 @@ function drawRow(pen, row, names, view, y, height, look) {
     }
     ++shapes;
     if (look.thin || width < 26) return;
-    const faint = strengthOf(name) < 1;
+    const faint = several || strengthOf(name) < 1;
     context.fillStyle = faint ? cssColour("soft") : inkOn(colour);
     if (faint && context.globalAlpha > 0.2) context.globalAlpha = 1;
     const room = width - 12;
-    const text = pen.fitted(name, room);
-    if (!text || (text !== name && text.length < 6)) return;
+    const label = several ? several.toLocaleString("en") + " ranges" : name, text = pen.fitted(label, room);
+    if (!text || (text !== label && text.length < 6)) return;
     context.fillText(text, begin + 6, y + height / 2 + 0.5);
     const time = duration(row.end[i] - row.start[i]), used = pen.width(text) + 10;
-    if (text === name && used + pen.width(time) <= room) {
+    if (text === label && used + pen.width(time) <= room) {
       context.globalAlpha *= 0.68;
       context.fillText(time, begin + 6 + used - 3, y + height / 2 + 0.5);
     }
