@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Every side-by-side measurement of docs/benchmarks.md. The peers live in a Python environment of their own, since
 # OpenCV's last version that reads Darknet files wants an older numpy.
-#   VIDEO, CFG, WEIGHTS: what is run; ROUNDS: repetitions; CASES: which (default all; hta: KINETO through HTA); OUT: folder of the results.
+#   VIDEO, CFG, WEIGHTS, KINETO (case hta): what is run; ROUNDS: repetitions; CASES: which (default all); OUT: folder of
+#   the results.
 set -euo pipefail
 build=${1:?usage: run.sh BUILD_FOLDER}
 here=$(cd "$(dirname "$0")" && pwd)
