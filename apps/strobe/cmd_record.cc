@@ -208,6 +208,16 @@ class RecordCommand : public Command {
                  "strobe: {} records were dropped: buffers were full (larger ones: --ring-kib, none lost: --block)\n",
                  dropped);
     for (const auto& [kind, count] : timeline.losses.faults) fmt::print(stderr, "strobe: note: {} x {}\n", count, kind);
+    const auto number = [&findings](const char* key) {
+      const auto found = findings.facts.find(key);
+      return found == findings.facts.end() ? 0.0 : std::stod(found->second);
+    };
+    constexpr double kWorthANoteMs = 50, kWorthANoteShare = 0.05;
+    const double ended_ms = number("record.cpu_ms_of_ended");
+    const double unseen_ms = ended_ms - number("record.cpu_ms_seen");
+    if (unseen_ms > kWorthANoteMs && unseen_ms > ended_ms * kWorthANoteShare)
+      fmt::print(stderr, "strobe: note: {:.0f} of {:.0f} ms CPU time were of processes too short for a sample\n",
+                 unseen_ms, ended_ms);
     for (const auto& pid : not_recorded)
       fmt::print(stderr,
                  "strobe: note: process {} could not be recorded; its reason is in the recorders' folder "

@@ -54,7 +54,9 @@ class Collector {
     return {};
   }
   // A process of the tree that is ours to wait for: just started; dead, but not yet gone; gone with its resources.
-  virtual void started(int32_t pid, const std::vector<std::string>& command) { (void)pid, (void)command; }
+  virtual void started(int32_t pid, const std::vector<std::string>& command, int64_t start_ns) {
+    (void)pid, (void)command, (void)start_ns;
+  }
   virtual void died(int32_t pid) { (void)pid; }
   virtual void reaped(int32_t pid, int wait_status, const rusage& used) { (void)pid, (void)wait_status, (void)used; }
   // Looks around. The next time to be called, or nothing: never.

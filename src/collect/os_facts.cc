@@ -82,8 +82,8 @@ class OsFacts : public Collector {
         self_(::getpid()),
         boot_minus_monotonic_(clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC)) {}
 
-  void started(int32_t pid, const std::vector<std::string>& command) override {
-    Process& process = add(pid, self_, clock_ns(CLOCK_MONOTONIC));
+  void started(int32_t pid, const std::vector<std::string>& command, int64_t start_ns) override {
+    Process& process = add(pid, self_, start_ns);
     for (const auto& word : command) process.facts.command += (process.facts.command.empty() ? "" : " ") + word;
     process.facts.name = command.empty() ? "" : command[0].substr(command[0].rfind('/') + 1);
     program_ = pid;
@@ -195,7 +195,10 @@ class OsFacts : public Collector {
           continue;
         }
         const int64_t ticks = it->second.start_ticks * (kSecond / ::sysconf(_SC_CLK_TCK)) - boot_minus_monotonic_;
-        Process& process = add(it->first, it->second.parent, std::clamp(ticks, std::min(last_pass_ns_, now), now));
+        // Start times of the kernel have steps of 10 ms; no process begins before its parent.
+        const auto parent = live_.find(it->second.parent);
+        const int64_t earliest = std::max(last_pass_ns_, parent == live_.end() ? 0 : parent->second.facts.start_ns);
+        Process& process = add(it->first, it->second.parent, std::clamp(ticks, std::min(earliest, now), now));
         process.facts.command = command_of(it->first, it->second.name);
         it = unknown.erase(it);
         more = true;

@@ -143,8 +143,9 @@ class Supervisor {
     std::map<std::string, std::string> changes;
     for (const auto& collector : collectors_) STROBE_TRY(collector->prepare(changes));
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const int64_t start_ns = now_ns();
     STROBE_ASSIGN(program_, start(options_.command, changes, signals_.before()));
-    for (const auto& collector : collectors_) collector->started(program_, options_.command);
+    for (const auto& collector : collectors_) collector->started(program_, options_.command, start_ns);
     while (!done()) {
       int64_t next = 0;
       for (const auto& collector : collectors_) {

@@ -161,6 +161,21 @@ struct SchemaAttributes {
   uint64_t id;
   void* extension;
 };
+// Bits of SchemaAttributes::fields: the others are not set, and may hold anything.
+enum SchemaField : uint64_t {
+  kSchemaName = 1 << 1,
+  kSchemaEntries = 1 << 4,
+  kSchemaEntryCount = 1 << 5,
+  kSchemaStaticSize = 1 << 6,
+  kSchemaId = 1 << 8,
+};
+// The same of EnumAttributes.
+enum EnumField : uint64_t {
+  kEnumEntries = 1 << 2,
+  kEnumEntryCount = 1 << 3,
+  kEnumSize = 1 << 4,
+  kEnumId = 1 << 5,
+};
 struct EnumEntry {
   const char* name;
   uint64_t value;

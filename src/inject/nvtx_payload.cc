@@ -123,6 +123,15 @@ std::shared_ptr<const Enumeration> enumeration_of(uint64_t id) {
   return found == tables().enumerations.end() ? nullptr : found->second;
 }
 
+// A schema of nothing but one number is that number: Python's nvtx wraps the elements of arrays so.
+uint64_t scalar_of(uint64_t type) {
+  if (type < kFirstStaticId) return type;
+  const auto schema = schema_of(type);
+  if (schema == nullptr || schema->entries.size() != 1) return 0;
+  const Entry& only = schema->entries[0];
+  return only.offset == 0 && (only.flags & (kPointer | kArrayMask)) == 0 && only.type < kFirstStaticId ? only.type : 0;
+}
+
 std::string text_of(const Number& number) {
   if (number.is_real) return std::to_string(number.real);
   return number.is_unsigned ? std::to_string(static_cast<uint64_t>(number.integer)) : std::to_string(number.integer);
@@ -168,7 +177,7 @@ class Expansion {
         if (at == nullptr) continue;
       }
       if ((entry.flags & kArrayMask) != 0)
-        array(schema, entry, bytes, size, at, left, key);
+        array(schema, entry, bytes, size, at, left, key, depth);
       else
         value(entry, at, left, key, depth);
     }
@@ -182,6 +191,8 @@ class Expansion {
   }
 
   void value(const Entry& entry, const char* at, size_t left, const std::string& key, int depth) {
+    if (const uint64_t scalar = scalar_of(entry.type); scalar != entry.type && scalar != 0)
+      return value({entry.name, entry.flags, scalar, 0, 0}, at, left, key, depth);
     if (const auto inner = entry.type >= kFirstStaticId ? schema_of(entry.type) : nullptr)
       return structure(*inner, at, std::min(left, inner->size), key + ".", depth + 1);
     if (const auto names = entry.type >= kFirstStaticId ? enumeration_of(entry.type) : nullptr) {
@@ -205,9 +216,11 @@ class Expansion {
   }
 
   void array(const Schema& schema, const Entry& entry, const char* bytes, size_t size, const char* at, size_t left,
-             const std::string& key) {
-    const size_t element = size_of(entry.type);
-    if (element == 0) return;
+             const std::string& key, int depth) {
+    const uint64_t type = scalar_of(entry.type);
+    const auto inner = type == 0 ? schema_of(entry.type) : nullptr;
+    const size_t element = inner != nullptr ? inner->size : size_of(type);
+    if (element == 0 || depth > kMaxDepth) return;
     size_t count = left / element;
     if ((entry.flags & kArrayMask) == kArrayFixed) count = std::min<size_t>(count, entry.detail);
     if ((entry.flags & kArrayMask) == kArrayLengthEntry) {
@@ -221,12 +234,19 @@ class Expansion {
     } else if ((entry.flags & kArrayMask) != kArrayFixed && (entry.flags & kArrayMask) != kArrayZeroEnded) {
       return;
     }
-    if (entry.type == kChar || entry.type == kChar8)
+    if (inner != nullptr) {
+      for (size_t i = 0; i < std::min(count, kMaxElements); ++i) {
+        const std::string place = count == 1 ? std::string() : "[" + std::to_string(i) + "]";
+        structure(*inner, at + i * element, element, key + place + ".", depth + 1);
+      }
+      return;
+    }
+    if (type == kChar || type == kChar8)
       return text(entry, key, std::string(at, ::strnlen(at, std::min(count, kMaxText))));
     std::string all = "[";
     for (size_t i = 0; i < std::min(count, kMaxElements); ++i) {
       Number number{};
-      if (!read_number(entry.type, at + i * element, element, number)) return;
+      if (!read_number(type, at + i * element, element, number)) return;
       if ((entry.flags & kArrayMask) == kArrayZeroEnded && number.integer == 0 && number.real == 0) break;
       all += (i == 0 ? "" : ", ") + text_of(number);
     }
@@ -239,15 +259,17 @@ class Expansion {
 };
 
 uint64_t register_schema(const void*, const SchemaAttributes* given) {
-  if (given == nullptr || (given->entry_count > 0 && given->entries == nullptr)) return 0;
+  if (given == nullptr) return 0;
+  const auto has = [given](uint64_t fields) { return (given->fields & fields) == fields; };
+  if (!has(kSchemaEntries | kSchemaEntryCount) || given->entries == nullptr) return 0;
   auto schema = std::make_shared<Schema>();
-  schema->name = given->name != nullptr ? given->name : "payload";
-  schema->size = given->static_size;
+  schema->name = has(kSchemaName) && given->name != nullptr ? given->name : "payload";
+  schema->size = has(kSchemaStaticSize) ? given->static_size : 0;
   uint64_t end = 0;
   for (size_t i = 0; i < given->entry_count; ++i) {
     const SchemaEntry& from = given->entries[i];
     // Offset 0 behind the first entry: right after the one before, aligned to itself.
-    uint64_t bytes = (from.flags & kPointer) != 0 ? sizeof(void*) : size_of(from.type);
+    uint64_t bytes = (from.flags & kPointer) != 0 ? sizeof(void*) : size_of(scalar_of(from.type));
     if (bytes == 0) {
       if (const auto inner = schema_of(from.type)) bytes = inner->size;
       if (const auto names = enumeration_of(from.type)) bytes = names->size;
@@ -260,19 +282,21 @@ uint64_t register_schema(const void*, const SchemaAttributes* given) {
   }
   if (schema->size == 0) schema->size = end;
   const auto lock = lock_tables();
-  const uint64_t id = given->id != 0 ? given->id : tables().next_id++;
+  const uint64_t id = has(kSchemaId) && given->id != 0 ? given->id : tables().next_id++;
   tables().schemas[id] = std::move(schema);
   return id;
 }
 
 uint64_t register_enumeration(const void*, const EnumAttributes* given) {
-  if (given == nullptr || given->entries == nullptr) return 0;
+  if (given == nullptr) return 0;
+  const auto has = [given](uint64_t fields) { return (given->fields & fields) == fields; };
+  if (!has(kEnumEntries | kEnumEntryCount) || given->entries == nullptr) return 0;
   auto enumeration = std::make_shared<Enumeration>();
-  enumeration->size = given->size;
+  enumeration->size = has(kEnumSize) ? given->size : sizeof(int);
   for (size_t i = 0; i < given->entry_count; ++i)
     enumeration->names[given->entries[i].value] = given->entries[i].name != nullptr ? given->entries[i].name : "";
   const auto lock = lock_tables();
-  const uint64_t id = given->id != 0 ? given->id : tables().next_id++;
+  const uint64_t id = has(kEnumId) && given->id != 0 ? given->id : tables().next_id++;
   tables().enumerations[id] = std::move(enumeration);
   return id;
 }

@@ -183,6 +183,22 @@ print("out of the program"); sys.exit(5)
         self.assertIn("step", report.read_text())
 
     @needs("nvtx")
+    @needs("numpy")
+    def test_payloads_and_counters_of_the_python_package(self):
+        trace = self.python("""
+import numpy as np, nvtx
+with nvtx.annotate("array", payload=np.arange(4), domain="numbers"): pass
+record = np.array([(3, 0.25)], dtype=[("batch", np.int32), ("loss", np.float64)])
+with nvtx.annotate("record", payload=record, domain="numbers"): pass
+counter = nvtx.get_domain("numbers").get_counter("depth", np.int64)
+counter.sample(4); counter.sample(6)
+""")
+        self.assertEqual(trace.arguments("array")["data"], "[0, 1, 2, 3]")
+        self.assertEqual({key.rpartition(".")[2]: value for key, value in trace.arguments("record").items()
+                          if not key.startswith(("color", "size"))}, {"batch": 3, "loss": 0.25})
+        self.assertEqual(trace.counter("numbers/depth"), [4, 6])
+
+    @needs("nvtx")
     def test_forks_without_exec(self):
         trace = self.python("""
 import nvtx, os

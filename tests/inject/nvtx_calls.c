@@ -148,6 +148,9 @@ static void extensions(void) {
   static const nvtxPayloadEnum_t modes[] = {{"train", 0, 0}, {"infer", 1, 0}};
   nvtxPayloadEnumAttr_t mode;
   memset(&mode, 0, sizeof mode);
+  mode.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME | NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES |
+                   NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE;
+  mode.schemaId = 99; /* not in the mask: must be ignored */
   mode.name = "mode";
   mode.entries = modes;
   mode.numEntries = 2;
@@ -163,6 +166,10 @@ static void extensions(void) {
   };
   nvtxPayloadSchemaAttr_t schema;
   memset(&schema, 0, sizeof schema);
+  schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+  schema.schemaId = 98; /* not in the mask */
   schema.name = "layer";
   schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
   schema.entries = entries;
