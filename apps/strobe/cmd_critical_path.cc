@@ -5,23 +5,11 @@
 #include "analyze/critical_path.h"
 #include "ask.h"
 #include "command.h"
+#include "critical_path_text.h"
 #include "report/table_format.h"
 
 namespace strobe::app {
 namespace {
-
-std::string counts_json(const std::vector<std::pair<std::string, size_t>>& counts) {
-  std::string text = "{";
-  for (const auto& [name, count] : counts)
-    text += (text.size() > 1 ? ", \"" : "\"") + name + "\": " + std::to_string(count);
-  return text + "}";
-}
-
-std::string counts_text(const std::vector<std::pair<std::string, size_t>>& counts) {
-  std::string text;
-  for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + name + " " + std::to_string(count);
-  return text;
-}
 
 class CriticalPathCommand : public Command {
  public:
@@ -70,27 +58,12 @@ class CriticalPathCommand : public Command {
                               std::to_string(path.path_edges) + " edges (" + counts_text(path.path_by_type) + "), " +
                               std::to_string(path.events.size()) + " events");
     }
-    std::string text = report::format_table(table, format);
-    // The figures of the graph stand before the table's own members.
-    if (format == report::Format::kJson) text.insert(text.find('{') + 1, head(path));
-    print(text);
+    print(critical_path_text(path, table, format));
     return 0;
   }
 
  private:
   static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-  static std::string head(const analyze::CriticalPath& path) {
-    std::string text =
-        "\n  \"length_ns\": " + std::to_string(path.length_ns) + ",\n  \"nodes\": " + std::to_string(path.nodes) +
-        ",\n  \"edges\": " + std::to_string(path.edges) + ",\n  \"by_type\": " + counts_json(path.by_type) + ",";
-    if (path.path_nodes > 0)
-      text += "\n  \"path_nodes\": " + std::to_string(path.path_nodes) +
-              ",\n  \"path_edges\": " + std::to_string(path.path_edges) +
-              ",\n  \"path_events\": " + std::to_string(path.events.size()) +
-              ",\n  \"path_by_type\": " + counts_json(path.path_by_type) + ",";
-    return text;
-  }
 
   std::string trace_, rules_ = "strobe", format_ = "text";
   analyze::WindowChoice choice_;

@@ -26,6 +26,7 @@ std::unique_ptr<Command> make_layers_command();
 std::unique_ptr<Command> make_stats_command();
 std::unique_ptr<Command> make_kernels_command();
 std::unique_ptr<Command> make_memcpy_command();
+std::unique_ptr<Command> make_explain_command();
 std::unique_ptr<Command> make_idle_command();
 std::unique_ptr<Command> make_launches_command();
 std::unique_ptr<Command> make_advise_command();

@@ -21,6 +21,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_stats_command());
   commands.push_back(make_kernels_command());
   commands.push_back(make_memcpy_command());
+  commands.push_back(make_explain_command());
   commands.push_back(make_idle_command());
   commands.push_back(make_launches_command());
   commands.push_back(make_advise_command());
