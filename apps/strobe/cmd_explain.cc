@@ -83,11 +83,12 @@ class ExplainCommand : public Command {
         text.insert(0, "\n\n");
       }
       is_first_ = false;
-      std::fwrite(text.data(), 1, text.size(), stdout);
+      text_ += text;
     }
+    // Nothing is printed before everything is known to be well.
     int end() {
-      const char* text = is_json_ ? (is_first_ ? "{}\n" : "\n}\n") : (is_first_ ? "Nothing in this trace.\n" : "");
-      std::fputs(text, stdout);
+      text_ += is_json_ ? (is_first_ ? "{}\n" : "\n}\n") : (is_first_ ? "Nothing in this trace.\n" : "");
+      std::fwrite(text_.data(), 1, text_.size(), stdout);
       return 0;
     }
 
@@ -95,6 +96,7 @@ class ExplainCommand : public Command {
     bool is_json_, is_first_ = true;
     report::Format format_;
     std::map<std::string, int> count_;
+    std::string text_;
   };
 
   std::string trace_, rules_ = "strobe", format_ = "text";

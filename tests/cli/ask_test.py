@@ -32,6 +32,26 @@ class Ask(Case):
         self.assertEqual(rows(strobe("advise", trace, "--format", "json"))[0]["where"],
                          "the host: in enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
 
+    def test_explain_says_what_the_other_commands_say(self):
+        trace = need(BASE)
+        whole = json.loads(strobe("explain", trace, "--range", "ProfilerStep", "--instance", 2, "--top", 3, "--format",
+                                  "json").stdout)
+        self.assertEqual(list(whole), ["ranges", "device_time", "work", "kernels", "copies", "launches", "findings",
+                                       "critical_path"])
+        for key, question in (("ranges", ("stats", trace, "--top", 3)), ("kernels", ("kernels", trace, "--top", 3)),
+                              ("device_time", ("idle", trace)), ("copies", ("memcpy", trace)),
+                              ("launches", ("launches", trace)), ("findings", ("advise", trace)),
+                              ("critical_path", ("critical-path", trace, "--range", "ProfilerStep", "--instance", 2))):
+            self.assertEqual(whole[key], json.loads(strobe(*question, "--format", "json").stdout), key)
+        text = strobe("explain", trace).stdout
+        for title in ("Statistics by range", "Device time", "Kernels", "Findings"):
+            self.assertIn(title, text)
+        self.assertNotIn("Critical path", text)
+        log = json.loads(strobe("explain", need("traces/nvprof/profiling_torch_log_full.txt"), "--format", "json").stdout)
+        self.assertEqual(list(log), ["imported", "imported_2", "imported_3"])
+        self.refused(strobe("explain", trace, "--instance", 2), "--range")
+        self.refused(strobe("explain", trace, "--range", "no such"), "no range 'no such'")
+
     def test_compare_says_how_sure_it_is(self):
         a, b = need(BASE), need(TEST)
         done = strobe("compare", b, a, "--metric", "operator:aten::conv2d", "--format", "json", "--fail-above", 1.0)
@@ -73,7 +93,7 @@ class Ask(Case):
         for command in ("stats", "kernels", "memcpy", "idle", "launches", "advise"):
             self.refused(strobe(command, self.folder / "none"), "no such file")
             self.refused(strobe(command, self.folder / "none", "--format", "xml"), "text, csv and json")
-        self.refused(strobe("stats", trace, "--by", "colour"), "expected range, kernel")
+        self.refused(strobe("stats", trace, "--by", "colour"), "expected range, annotation")
         self.refused(strobe("stats", trace, "--filter", "("), "regular expression")
         self.refused(strobe("kernels", trace, "--by", "colour"), "expected name, layer")
         self.refused(strobe("idle", trace, "--rules", "x"), "strobe or hta")
