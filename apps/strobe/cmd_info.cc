@@ -139,7 +139,7 @@ std::string text_of(ordered_json info) {
                             {"precisions", "", 0},
                             {"variants", "", 0},
                             {"model_files", "", 0},
-                            {"state", "", 0}});
+                            {"state", "", 0, true}});
   const auto word = [](const ordered_json& engine, const char* key) {
     return engine.contains(key) && !engine[key].empty() ? Cell(as_text(engine[key])) : Cell();
   };
@@ -151,7 +151,7 @@ std::string text_of(ordered_json info) {
                      word(engine, "variants"), word(engine, "file_formats"), state});
   }
   info.erase("engines");
-  Table machine("Machine and versions", {{"fact", "", 0}, {"value", "", 0}});
+  Table machine("Machine and versions", {{"fact", "", 0, true}, {"value", "", 0, true}});
   add_rows("", info, machine);
   return report::format_table(machine, report::Format::kText) + "\n" +
          report::format_table(engines, report::Format::kText);

@@ -169,7 +169,7 @@ Table fusion(const Timeline& timeline) {
   Table table("Fusion", {{"kernel", "what the engine executed"},
                          {"type", "its kind in the engine's words"},
                          {"implementation", "the variant that the engine chose"},
-                         {"layers", "the network's layers that ended in it"},
+                         {"layers", "the network's layers that ended in it", 3, true},
                          {"layer_count", "how many", 0},
                          {"mean_us", "mean time of a profiled run", 1},
                          {"p50_us", "median", 1},

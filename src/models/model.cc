@@ -32,7 +32,7 @@ Result<void> check_known(const std::string& name) {
   if (find_in_zoo(name) || is_darknet_file(name)) return {};
   std::error_code ignored;
   const std::string what = fs::exists(name, ignored) ? "is not a Darknet .cfg" : "is no built-in network and no file";
-  return not_found(fmt::format("model '{}' {}; built in: {}; files: Darknet .cfg with .weights", name, what,
+  return not_found(fmt::format("model '{}' {}; built in: {}; files: Darknet .cfg with .weights or .safetensors", name, what,
                                fmt::join(builtin_names(), ", ")));
 }
 
