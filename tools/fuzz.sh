@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every libFuzzer target for so many seconds on its corpus, JOBS at a time; new inputs stay in the build folder.
-# What a failing target said is printed at the end.
+# What a failing target said is printed at the end. FUZZ_SEED: a number other than 0 repeats a run.
 set -uo pipefail
 usage="usage: fuzz.sh BUILD_FOLDER SECONDS [JOBS]"
 build=${1:?$usage}
@@ -13,7 +13,7 @@ fuzz_one() {
   noun=$(basename "$target" | sed 's/^strobe_//; s/_fuzz$//')
   found=$build/corpus/$noun
   mkdir -p "$found"
-  if "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
+  if "$target" -max_total_time="$seconds" -seed="${FUZZ_SEED:-0}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$found/crash-" "$found" "tests/fuzz/corpus/$noun" >"$found.log" 2>&1; then
     echo "fuzz: $noun: $(sed -n 's/^stat::number_of_executed_units: *//p' "$found.log") inputs in $seconds s, no fault"
   else
