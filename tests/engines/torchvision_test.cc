@@ -4,7 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <map>
+#include <ostream>
 
 #include "base/file.h"
 #include "engines/engine_case.h"
@@ -23,6 +23,9 @@ struct Case {
   const char* network;
   int64_t side;
 };
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.network << " at " << one.side;
+}
 
 class Torchvision : public testing::TestWithParam<Case> {
  protected:
