@@ -32,8 +32,8 @@ Result<void> check_known(const std::string& name) {
   if (find_in_zoo(name) || is_darknet_file(name)) return {};
   std::error_code ignored;
   const std::string what = fs::exists(name, ignored) ? "is not a Darknet .cfg" : "is no built-in network and no file";
-  return not_found(fmt::format("model '{}' {}; built in: {}; files: Darknet .cfg with .weights or .safetensors", name, what,
-                               fmt::join(builtin_names(), ", ")));
+  return not_found(fmt::format("model '{}' {}; built in: {}; files: Darknet .cfg with .weights or .safetensors", name,
+                               what, fmt::join(builtin_names(), ", ")));
 }
 
 // A size that the network's strides do not divide would leave maps that no longer fit each other.
