@@ -135,9 +135,9 @@ class ImportCommand : public Command {
     }
     STROBE_TRY(trace::write_store(timeline, output));
     if (!quiet_) {
-      const std::string title =
-          fmt::format("{} ({}, {:.3f} s) -> {}", fs::path(file_).filename().string(), timeline.facts["import.format"],
-                      static_cast<double>(timeline.duration_ns) / 1e9, output.string());
+      const std::string title = fmt::format("{} ({}, {:.3f} s of events) -> {}", fs::path(file_).filename().string(),
+                                            timeline.facts["import.format"],
+                                            static_cast<double>(timeline.duration_ns) / 1e9, output.string());
       std::fputs(report::format_table(app::summary(timeline, title), report::Format::kText).c_str(), stdout);
     }
     constexpr int kInterruptedCode = 130;

@@ -22,7 +22,7 @@ class Import(unittest.TestCase):
         (self.folder / "w.pt.trace.json").write_text(json.dumps({"traceEvents": EVENTS}))
         done = strobe("import", "w.pt.trace.json", cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("w.pt.trace.json (kineto, 0.000 s) -> w.pt.trace.sqlite", done.stdout)
+        self.assertIn("w.pt.trace.json (kineto, 0.000 s of events) -> w.pt.trace.sqlite", done.stdout)
         self.assertRegex(done.stdout, r"kernels +1 +0\.002")
         with sqlite3.connect(self.folder / "w.pt.trace.sqlite") as store:
             facts = dict(store.execute("SELECT name, value FROM STROBE_FACT"))
