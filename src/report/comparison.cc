@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyze/pipeline.h"
+#include "report/run_json.h"
 
 namespace strobe::report {
 
@@ -84,6 +85,7 @@ Table compare_runs(std::span<const ReportInput> runs) {
                  number_cell(latency, total, "p50_ms"), number_cell(latency, total, "p90_ms"),
                  number_cell(latency, total, "p99_ms"), number_cell(latency, total, "max_ms"),
                  comparable ? Cell(*fps / *first_fps) : Cell()});
+    if (!is_pipeline(*run.timeline)) continue;  // what such a trace lacks is no fault of it
     for (const Table* table : {&throughput, &latency})
       for (const std::string& note : table->notes) out.notes.push_back(run.label + ": " + note);
   }

@@ -5,9 +5,16 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "analyze/idle.h"
+#include "analyze/kernels.h"
+#include "analyze/launches.h"
 #include "analyze/layers.h"
+#include "analyze/memcpy.h"
 #include "analyze/pipeline.h"
+#include "analyze/rules.h"
+#include "analyze/stats.h"
 #include "report/packing.h"
 #include "report/timeline_json.h"
 
@@ -79,20 +86,65 @@ Samples reduced(const Samples& samples) {
   return out;
 }
 
-ordered_json counters_json(const trace::Timeline& timeline) {
-  std::map<std::string, Samples> by_name;
-  for (size_t i = 0; i < timeline.counters.size(); ++i) {
-    Samples& samples = by_name[std::string(timeline.strings[timeline.counters.name[i]])];
-    samples.seconds.push_back(static_cast<double>(timeline.counters.time_ns[i]) / 1e9);
-    samples.values.push_back(timeline.counters.value[i]);
+// "python3", "python3 4711" where several have the name, of a thread or process that counts.
+std::string counter_owner(const trace::Timeline& timeline, int32_t pid, int32_t lane) {
+  if (lane != trace::kNone) {
+    const trace::Lane& thread = timeline.lanes[static_cast<size_t>(lane)];
+    return std::string(timeline.strings[thread.name]) + " " + std::to_string(thread.tid);
   }
+  for (const trace::Process& process : timeline.processes)
+    if (process.pid == pid) return std::string(timeline.strings[process.name]) + " " + std::to_string(pid);
+  return std::to_string(pid);
+}
+
+// One strip a counter. Where several threads or processes have a counter of a name each has its own, as long as a page
+// can hold them: threads give way first.
+ordered_json counters_json(const trace::Timeline& timeline) {
+  constexpr size_t kMostStrips = 40;
+  const trace::Counters& counters = timeline.counters;
+  std::map<std::tuple<std::string_view, int32_t, int32_t>, Samples> series;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    Samples& samples = series[{timeline.strings[counters.name[i]], counters.pid[i], counters.lane_of(i)}];
+    samples.seconds.push_back(static_cast<double>(counters.time_ns[i]) / 1e9);
+    samples.values.push_back(counters.value[i]);
+  }
+  std::map<std::string_view, size_t> owners;
+  for (const auto& [key, samples] : series) ++owners[std::get<0>(key)];
+  const bool leave_threads_out = series.size() > kMostStrips;
   ordered_json out = ordered_json::array();
-  for (const auto& [name, samples] : by_name) {
+  for (const auto& [key, samples] : series) {
+    const auto& [name, pid, lane] = key;
+    if (out.size() == kMostStrips || (leave_threads_out && lane != trace::kNone)) continue;
     const Samples drawn = reduced(samples);
     ordered_json values = ordered_json::array();
     for (const double value : drawn.values) values.push_back(cell_json(value));
-    out.push_back({{"name", name}, {"samples", samples.values.size()}, {"seconds", drawn.seconds}, {"values", values}});
+    std::string title(name);
+    if (owners[name] > 1) title += ", " + counter_owner(timeline, pid, lane);
+    out.push_back(
+        {{"name", title}, {"samples", samples.values.size()}, {"seconds", drawn.seconds}, {"values", values}});
   }
+  return out;
+}
+
+// What `strobe explain` says beyond the figures of a pipeline: titled tables that have rows.
+ordered_json answers_json(const trace::Timeline& timeline) {
+  constexpr size_t kTop = 20;
+  ordered_json out = ordered_json::array();
+  const auto add = [&out](const Table& table) {
+    if (table.row_count() == 0) return;
+    out.push_back(table_json(table));
+    out.back()["title"] = table.title();
+  };
+  if (!is_pipeline(timeline)) add(analyze::stats(timeline, {analyze::StatsBy::kRange, kTop, {}}));
+  if (!timeline.device_ops.empty()) {
+    add(analyze::idle(timeline, {}));
+    add(analyze::work_types(timeline, {}));
+    add(analyze::kernels(timeline, {.top = kTop, .filter = {}}));
+    add(analyze::memcpy_table(timeline));
+    add(analyze::launches(timeline, analyze::IdleRules::kStrobe));
+  }
+  add(analyze::rules(timeline, {}));
+  for (const Table& table : timeline.tables) add(table);
   return out;
 }
 
@@ -111,6 +163,10 @@ ordered_json table_json(const Table& table) {
   return out;
 }
 
+bool is_pipeline(const trace::Timeline& timeline) {
+  return timeline.facts.contains("pipeline.stages");
+}
+
 ordered_json run_json(const ReportInput& run) {
   const trace::Timeline& timeline = *run.timeline;
   ordered_json faults = ordered_json::object();
@@ -126,6 +182,8 @@ ordered_json run_json(const ReportInput& run) {
           {"fusion", table_json(analyze::fusion(timeline))},
           {"frames", frames_json(analyze::frame_latency(timeline))},
           {"counters", counters_json(timeline)},
+          {"is_pipeline", is_pipeline(timeline)},
+          {"answers", answers_json(timeline)},
           {"timeline", timeline_json(timeline)}};
 }
 

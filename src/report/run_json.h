@@ -13,4 +13,7 @@ nlohmann::ordered_json table_json(const Table& table);
 
 nlohmann::ordered_json run_json(const ReportInput& run);
 
+// Whether frames passed stages; else the page speaks of ranges alone.
+bool is_pipeline(const trace::Timeline& timeline);
+
 }  // namespace strobe::report

@@ -137,7 +137,11 @@ ordered_json lanes_json(const Timeline& timeline) {
     for (const trace::Process& candidate : timeline.processes)
       if (candidate.pid == lane.pid) process = timeline.strings[candidate.name];
     std::string name(timeline.strings[lane.name]);
-    if (name.empty()) name = "thread " + std::to_string(lane.tid);
+    if (name.empty()) {
+      const bool of_device = lane.kind != trace::Lane::Kind::kThread;
+      name = (of_device ? "GPU " + std::to_string(std::max(lane.device, 0)) + " stream " : "thread ") +
+             std::to_string(lane.tid);
+    }
     out.push_back({{"name", name}, {"pid", lane.pid}, {"process", process}});
   }
   return out;

@@ -174,7 +174,7 @@ class Report(unittest.TestCase):
         html = self.page_of(out)  # the folder stands for the traces of both engines
         tab = self.check_everywhere(html, plots=4 + 3 * 2)
         self.assertEqual(self.sections(tab), ["comparison", "timeline", "latency", "stages", "limits", "layers", "fusion",
-                                              "queues", "machine"])
+                                              "queues", "analyses", "machine"])
         self.check_interactive(tab)
         # What the page says first: who is faster, what limits it, where time goes.
         lead = tab.evaluate("document.getElementById('lead').innerText")

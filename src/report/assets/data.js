@@ -131,7 +131,7 @@ const runs = report.runs.map((run, index) => ({
   throughput: rowsOf(run.throughput)[0] || {}, stages: rowsOf(run.stages), limits: rowsOf(run.limits),
   layers: rowsOf(run.layers), fusion: rowsOf(run.fusion),
   limitNotes: run.limits.notes, layerNotes: [...run.layers.notes, ...run.fusion.notes], fusionCoverage: run.fusion.coverage,
-  frames: framesOf(run.frames), counters: run.counters, timeline: timelineOf(run.timeline),
+  frames: framesOf(run.frames), counters: run.counters, isPipeline: run.is_pipeline, answers: run.answers, timeline: timelineOf(run.timeline),
 }));
 report.comparison.rows.forEach((cells, index) => { runs[index].result = rowsOf(report.comparison)[index]; });
 // The stages in the order in which a frame passes them, over all runs.

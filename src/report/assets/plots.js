@@ -183,15 +183,17 @@ function queues(run) {
   const rank = counter => { const at = stageNames.indexOf(stageOf(counter)); return at < 0 ? stageNames.length : at; };
   const chosen = [...run.counters].sort((a, b) => rank(a) - rank(b));
   const strip = 1 / chosen.length, layout = {};
-  const most = Math.max(1, Number(run.facts["pipeline.queue_capacity"]) || 0, ...chosen.flatMap(counter => counter.values.filter(isNumber)));
+  // Queues share a scale, so that they compare; other counters are of different things.
+  const shared = Math.max(1, Number(run.facts["pipeline.queue_capacity"]) || 0, ...chosen.flatMap(counter => counter.values.filter(isNumber)));
   const data = chosen.map((counter, i) => {
     const stage = stageOf(counter), colour = colourOf(stage);
     const top = 1 - i * strip;
+    const most = run.isPipeline ? shared : Math.max(...counter.values.filter(isNumber), 1e-9);
     layout["yaxis" + (i ? i + 1 : "")] = axis("", {domain: [Math.max(0, top - 0.84 * strip), top], range: [0, most * 1.04], tickvals: [most / 2], ticks: "", showgrid: false, fixedrange: true,
-      ticktext: [plain(shorten(stage, 18)) + " "], tickfont: {color: cssColour("ink"), size: 12.5}});
+      ticktext: [plain(run.isPipeline ? shorten(stage, 18) : shortenMiddle(stage, 34)) + " "], tickfont: {color: cssColour("ink"), size: 12.5}});
     return {type: "scatter", mode: "lines", name: plain(stage), x: [...counter.seconds.map(s => s - start), end], y: [...counter.values, counter.values[counter.values.length - 1]],
             yaxis: "y" + (i ? i + 1 : ""), fill: "tozeroy", fillcolor: colour + "66", line: {color: colour, width: 1.2, shape: "hv"},
-            hovertemplate: "%{x:.3f} s: <b>%{y}</b> of " + most + " before " + plain(stage) + "<extra></extra>"};
+            hovertemplate: "%{x:.3f} s: <b>%{y}</b> " + (run.isPipeline ? "of " + most + " before " : "") + plain(stage) + "<extra></extra>"};
   });
   return {data, layout: layoutOf(56 + 44 * chosen.length, {margin: {l: 40, r: 12, t: 6, b: 42}, ...layout,
     xaxis: axis("seconds since the run began", {range: [0, end], anchor: chosen.length > 1 ? "y" + chosen.length : "y"})})};

@@ -47,7 +47,7 @@ function lead() {
   const facts = runs[0].facts;
   const cores = facts["cpu.cores_allowed"] || facts["cpu.cores_online"];
   const picture = [(facts["input.size"] || "").replace("x", " × "), facts["input.codec"]].filter(Boolean).join(" ");
-  const words = [runs.length > 1 ? runs.length + " runs" : null, picture, isNumber(rows[0].frames) ? rows[0].frames.toLocaleString("en") + " frames" : null, facts["cpu.model"],
+  const words = [runs.length > 1 ? runs.length + " runs" : null, picture, isNumber(rows[0].frames) && runs[0].isPipeline ? rows[0].frames.toLocaleString("en") + " frames" : null, facts["cpu.model"],
     cores ? cores + (cores === "1" ? " core" : " cores") : null, facts["os.name"], timeText(facts["time.utc"] || "")];
   document.getElementById("subtitle").append(...words.filter(Boolean).map(word => element("span", {}, word)));
 }
@@ -129,7 +129,7 @@ function latency() {
 }
 
 function stages() {
-  if (!runs.some(run => run.stages.length)) return;
+  if (!runs.some(run => run.isPipeline && run.stages.length)) return;
   part("stages", "Stages", "What a frame costs. Above, its mean time in each stage, and beside it what it waits in queues; below, the median with a whisker up to the 99th percentile, on a logarithmic axis: a long whisker is a stage that is sometimes late.",
     plotBox(stageShares, "Mean time by stage"), plotBox(stageQuantiles, "Median and 99th percentile by stage"),
     element("details", {}, element("summary", {}, "All figures"), panels(runs, stageTable)));
@@ -179,9 +179,32 @@ const kFirstKernels = 10;
 function queueCharts() {
   const chosen = runs.filter(run => run.counters.length);
   if (!chosen.length) return;
-  part("queues", "Queues", "How many batches wait before each stage: a strip is filled where its queue is full. The last queue that stays full stands before the stage that sets the pace; one that stays empty feeds a stage that starves.",
+  if (!chosen.some(run => run.isPipeline))
+    part("queues", "Counters", "What was counted while the program ran.", panels(chosen, run => plotBox(() => queues(run), "Counters of " + run.label)));
+  else part("queues", "Queues", "How many batches wait before each stage: a strip is filled where its queue is full. The last queue that stays full stands before the stage that sets the pace; one that stays empty feeds a stage that starves.",
     panels(chosen, run => plotBox(() => queues(run), "Queue depths of " + run.label)));
 }
+
+// Titled tables that need no picture of their own.
+function analyses() {
+  const chosen = runs.filter(run => run.answers.length);
+  if (!chosen.length) return;
+  const columnsOf = (table, rows) => table.columns.map(({name, help}) => {
+    const isText = rows.some(row => typeof row[name] === "string");
+    const isTime = name.endsWith("_ns");
+    return {key: name, title: name.replace(/_ns$/, "").replaceAll("_", " "), help, kind: isText ? "code" : "number",
+            cell: row => isText ? element("div", {style: "min-width:16em", title: row[name]}, shortenMiddle(cellText(row[name]), kLongestCell))
+              : isTime && isNumber(row[name]) ? duration(row[name])
+              : kNumbers.has(name) && isNumber(row[name]) ? String(row[name]) : cellText(row[name])};
+  });
+  const shown = run => [runs.length > 1 ? runName(run) : null, run.answers.map(table => {
+    const rows = rowsOf(table);
+    return [element("h3", {style: "margin-top:18px"}, table.title), tableOf(rows, columnsOf(table, rows)), notesOf(table.notes)];
+  })];
+  part("analyses", "Analyses", "What strobe explain says of this trace.", chosen.map(shown));
+}
+const kLongestCell = 90;
+const kNumbers = new Set(["pid", "tid", "parent", "process", "stream", "device"]);  // names, not amounts
 
 const mib = text => Number(text) >= 2048 ? significant(Number(text) / 1024) + " GiB" : text + " MiB";
 const kib = text => Number(text) >= 1024 ? Number((Number(text) / 1024).toFixed(1)) + " MiB" : text + " KiB";
@@ -229,6 +252,7 @@ stages();
 limitCharts();
 layers();
 queueCharts();
+analyses();
 machine();
 followContents();
 document.getElementById("foot").textContent = "Strobe " + report.version;
