@@ -86,7 +86,7 @@ Samples reduced(const Samples& samples) {
   return out;
 }
 
-// "python3", "python3 4711" where several have the name, of a thread or process that counts.
+// "python3 4711": the thread or process that counts.
 std::string counter_owner(const trace::Timeline& timeline, int32_t pid, int32_t lane) {
   if (lane != trace::kNone) {
     const trace::Lane& thread = timeline.lanes[static_cast<size_t>(lane)];

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import statistics
 import unittest
 
 import support
@@ -24,10 +25,11 @@ class WhatIf(support.Case):
     def test_shorter_queues_hold_fewer_frames_as_predicted(self):
         self.clip = self.video(frames=300, size="640x480")
         self.network = support.write_tiny_network(self.folder)
-        # Another program that disturbs one of the runs refutes nothing: three experiments, one has to agree.
-        changes = [self.change_of_queues(attempt) for attempt in range(3)]
-        self.assertTrue(any(measured < 0.8 and predicted < 0.8 and abs(predicted / measured - 1) < 0.5
-                            for measured, predicted in changes), changes)
+        # The median of three experiments: another program may disturb one of the runs.
+        measured_change, predicted_change = map(statistics.median, zip(*map(self.change_of_queues, range(3))))
+        self.assertLess(measured_change, 0.8)
+        self.assertLess(predicted_change, 0.8)
+        self.assertLess(abs(predicted_change / measured_change - 1), 0.5)
 
     def change_of_queues(self, attempt):
         """Frames under way with queues of 2 over those with 8: measured, predicted."""
