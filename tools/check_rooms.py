@@ -24,6 +24,7 @@ ALLOWED = {
     "exporters": {"base", "trace"},
     "analyze": {"base", "trace"},
     "report": {"base", "trace", "analyze"},
+    "bench": {"base", "record", "collect", "trace", "analyze"},
 }
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
 FOREIGN = re.compile(r"^\s*#include\s+[<\"](torch|ATen|c10|openvino|opencv2?|libav|libsw|sqlite3|nlohmann|fmt|CLI|spdlog)", re.M)

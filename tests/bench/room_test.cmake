@@ -1,0 +1,1 @@
+target_link_libraries(strobe_bench_test PRIVATE nlohmann_json::nlohmann_json)
