@@ -28,14 +28,5 @@ Json mean_data_of(const Json& data, const RangeTimes& ranges, const Warmup& warm
 // A whole benchmark.json. meta's members come after ours; "strobe" of meta holds what ours needs to make the figures
 // again with another warm-up.
 Json benchmark_of(const std::string& obj_name, const RangeTimes& ranges, const Warmup& warmup, Rules rules, Json meta);
-// The ranges of a file that benchmark_of() made, or of one that CV-CUDA's own CvCudaPerf left (times still zero, to be
-// filled from the timeline). Errors: kBadData.
-struct ReadBenchmark {
-  std::string obj_name;
-  RangeTimes ranges;
-  Json meta;
-  bool placeholder = false;  // no times in it
-};
-Result<ReadBenchmark> read_benchmark(std::string_view text);
 
 }  // namespace strobe::bench
