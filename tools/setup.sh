@@ -8,8 +8,8 @@ stamp=$deps/.complete-$(sha256sum "$0" | cut -c1-16)
 
 build_packages=(
   g++ cmake ninja-build ccache pkg-config git python3 python3-venv
-  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libcpp-httplib-dev
-  libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev libfreetype-dev fonts-dejavu-core
+  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libisal-dev libyaml-cpp-dev libcpp-httplib-dev
+  libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev libavfilter-dev libfreetype-dev fonts-dejavu-core
   libopencv-dev
 )
 test_packages=(
@@ -22,7 +22,7 @@ wheels=("openvino==2026.2.1" "plotly==7.1.0" "viztracer==1.1.1" "numpy<2.3")
 # Programs and headers that `strobe record` is tested with.
 recorded=("nvtx==0.2.17" "nvidia-nvtx==13.5.25" "ittapi==1.2.2")
 # What tests compare with; without what they depend on, which might replace the torch above.
-peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11")
+peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11" "pycocotools==2.0.11")
 
 [ -e "$stamp" ] && exit 0
 offline=${STROBE_SETUP_OFFLINE:-}
@@ -61,7 +61,7 @@ if [ -z "$offline" ]; then
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${wheels[@]}" \
     || echo "setup: wheels are missing: openvino or the report's plots will not be built" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${peers[@]}" \
-    || echo "setup: no torchvision or safetensors wheel: tests against them will be skipped" >&2
+    || echo "setup: no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${recorded[@]}" \
     || echo "setup: no nvtx or ittapi wheel: the tests of strobe record that need them skip" >&2
   touch "$stamp"

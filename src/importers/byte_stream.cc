@@ -1,9 +1,9 @@
 #include "importers/byte_stream.h"
 
 #include <fcntl.h>
+#include <isa-l/igzip_lib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,14 +19,13 @@ class ByteStream::Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
   ~Reader() {
-    if (is_gzip_) inflateEnd(&inflater_);
     if (file_ >= 0) ::close(file_);
   }
 
   // Up to `size` bytes; fewer only at the end.
   size_t read(char* to, size_t size) {
     if (first_) look_at_magic();
-    return is_gzip_ ? inflate_some(to, size) : copy_some(to, size);
+    return inflater_ ? inflate_some(to, size) : copy_some(to, size);
   }
 
  private:
@@ -53,7 +52,9 @@ class ByteStream::Reader {
     first_ = false;
     fill();
     if (rest_.size() < 2 || rest_[0] != '\x1f' || rest_[1] != '\x8b') return;
-    is_gzip_ = inflateInit2(&inflater_, 15 + 16) == Z_OK;
+    inflater_ = std::make_unique<inflate_state>();
+    isal_inflate_init(inflater_.get());
+    inflater_->crc_flag = ISAL_GZIP;
   }
 
   void took(size_t count) {
@@ -78,42 +79,44 @@ class ByteStream::Reader {
     size_t done = 0;
     while (done < size && !over_) {
       fill();
-      if (rest_.empty()) {
-        if (damage.empty() && !between_members_)
-          damage = "the gzip data breaks off after byte " + std::to_string(file_done) + " of the file";
-        break;
-      }
+      const bool at_end = rest_.empty();
+      if (at_end && between_members_) break;
       // A file may hold several gzip members; what follows the last one is none of them (tar pads with zeros).
       if (between_members_) {
         if (rest_[0] != '\x1f') {
           over_ = true;
           break;
         }
-        inflateReset(&inflater_);
+        isal_inflate_reset(inflater_.get());
         between_members_ = false;
       }
-      inflater_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest_.data()));
-      inflater_.avail_in = static_cast<uInt>(std::min<size_t>(rest_.size(), 1U << 30));
-      const size_t offered = inflater_.avail_in;
-      inflater_.next_out = reinterpret_cast<Bytef*>(to + done);
-      inflater_.avail_out = static_cast<uInt>(size - done);
-      const int status = inflate(&inflater_, Z_NO_FLUSH);
-      took(offered - inflater_.avail_in);
-      done = size - inflater_.avail_out;
-      if (status == Z_STREAM_END) {
-        between_members_ = true;
-      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      inflater_->next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(rest_.data()));
+      inflater_->avail_in = static_cast<uint32_t>(std::min<size_t>(rest_.size(), 1U << 30));
+      const size_t offered = inflater_->avail_in;
+      inflater_->next_out = reinterpret_cast<uint8_t*>(to + done);
+      inflater_->avail_out = static_cast<uint32_t>(size - done);
+      const int status = isal_inflate(inflater_.get());
+      took(offered - inflater_->avail_in);
+      const bool got_nothing = done == size - inflater_->avail_out;
+      done = size - inflater_->avail_out;
+      if (status != ISAL_DECOMP_OK && status != ISAL_END_INPUT) {
         damage = "the gzip data is damaged at byte " + std::to_string(file_done) + " of the file";
         over_ = true;
+      } else if (inflater_->block_state == ISAL_BLOCK_FINISH) {
+        between_members_ = true;
+      } else if (at_end && got_nothing) {  // else the inflater still held something
+        if (damage.empty())
+          damage = "the gzip data breaks off after byte " + std::to_string(file_done) + " of the file";
+        break;
       }
     }
     return done;
   }
 
   std::vector<char> buffer_;
-  std::string_view rest_;  // read, not used yet
-  z_stream inflater_{};
-  bool first_ = true, is_gzip_ = false, between_members_ = false, over_ = false;
+  std::string_view rest_;                    // read, not used yet
+  std::unique_ptr<inflate_state> inflater_;  // of a gzip file
+  bool first_ = true, between_members_ = false, over_ = false;
 };
 
 ByteStream::ByteStream(std::unique_ptr<Reader> reader, size_t block_bytes)
