@@ -7,7 +7,7 @@ deps=${1:?usage: setup.sh DEPS_FOLDER}
 stamp=$deps/.complete-$(sha256sum "$0" | cut -c1-16)
 
 build_packages=(
-  g++ cmake ninja-build ccache pkg-config git python3 python3-venv
+  g++ cmake ninja-build ccache pkg-config git python3 python3-dev python3-venv
   libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libisal-dev libyaml-cpp-dev libcpp-httplib-dev
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev libavfilter-dev libfreetype-dev fonts-dejavu-core
   libopencv-dev
@@ -21,6 +21,9 @@ torch=torch==2.13.0
 wheels=("openvino==2026.2.1" "plotly==7.1.0" "viztracer==1.1.1" "numpy<2.3")
 # Programs and headers that `strobe record` is tested with.
 recorded=("nvtx==0.2.17" "nvidia-nvtx==13.5.25" "ittapi==1.2.2")
+# What the Python package is built with, and its tests.
+package=("nanobind==3.1.0" "scikit-build-core==1.1.2" "pytest==9.2.0" "pandas==3.1.1" "pyarrow==26.0.1" "mypy==2.4.1"
+  "numpy<2.3")
 # What tests compare with; without what they depend on, which might replace the torch above.
 peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11" "pycocotools==2.0.11")
 
@@ -60,6 +63,8 @@ if [ -z "$offline" ]; then
     || echo "setup: no torch wheel: the engine torch will not be built" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${wheels[@]}" \
     || echo "setup: wheels are missing: openvino or the report's plots will not be built" >&2
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${package[@]}" \
+    || echo "setup: no nanobind or pytest wheel: the Python package will not be built" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${peers[@]}" \
     || echo "setup: no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${recorded[@]}" \
