@@ -7,6 +7,8 @@
 #include <string>
 
 #include "ask.h"
+#include "bench/results.h"
+#include "bench_compare.h"
 #include "command.h"
 
 namespace strobe::app {
@@ -43,12 +45,13 @@ class CompareCommand : public Command {
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("a", a_, "Trace A, the one to compare with")->required();
-    app.add_option("b", b_, "Trace B")->required();
+    app.add_option("a", a_, "Trace A, the one to compare with; or a folder of strobe bench")->required();
+    app.add_option("b", b_, "Trace B, or another such folder")->required();
     app.add_option(
         "--metric", metric_,
         "range:NAME, operator:NAME, kernel:NAME, api:NAME, memcpy:NAME, frame (latency) or end_to_end (from one "
-        "finished frame to the next); without it: the largest changes of all names");
+        "finished frame to the next); without it: the largest changes of all names. Of benchmarks: LEVEL or "
+        "LEVEL:STAGE, without it all stages");
     app.add_option("--statistic", statistic_, "Of which the ratio B / A is: mean, p50 or p99")->capture_default_str();
     app.add_option("--fail-above", fail_above_, "Exit with 1 when the whole 95 % interval of the ratio lies above this")
         ->check(CLI::PositiveNumber);
@@ -59,6 +62,13 @@ class CompareCommand : public Command {
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(options_.statistic, analyze::parse_statistic(statistic_));
+    if (bench::is_run(a_) && bench::is_run(b_))
+      return compare_benchmarks({.a = a_,
+                                 .b = b_,
+                                 .metric = metric_,
+                                 .statistic = options_.statistic,
+                                 .fail_above = fail_above_,
+                                 .format = format});
     if (metric_.empty() && fail_above_ > 0) return usage_error("--fail-above needs --metric");
     STROBE_ASSIGN(const trace::Timeline a, open_any_trace(a_));
     STROBE_ASSIGN(const trace::Timeline b, open_any_trace(b_));

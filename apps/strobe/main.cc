@@ -7,6 +7,7 @@
 
 #include "base/suggest.h"
 #include "base/version.h"
+#include "bench_words.h"
 #include "command.h"
 
 namespace strobe::app {
@@ -16,6 +17,7 @@ namespace {
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_run_command());
+  commands.push_back(make_bench_command());
   commands.push_back(make_record_command());
   commands.push_back(make_layers_command());
   commands.push_back(make_stats_command());
@@ -79,7 +81,9 @@ int main_checked(int argc, char** argv) {
   }
   if (auto known = check_command_word(argc, argv, commands); !known) return report_error(known.error());
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = bench_words({argv + 1, argv + argc});
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
