@@ -25,10 +25,8 @@ NB_MODULE(_strobe, module) {
   namespace nb = nanobind;
   using namespace strobe::python;
   // The recorder and the tables of names belong to the process, not to an interpreter.
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_SetString(PyExc_ImportError, "strobe works in the main interpreter only, not in sub-interpreters");
-    throw nb::python_error();
-  }
+  if (PyInterpreterState_Get() != PyInterpreterState_Main())
+    throw nb::import_error("strobe works in the main interpreter only, not in sub-interpreters");
   error_type = PyErr_NewExceptionWithDoc("strobe.Error", "What failed, where, and what was expected, in one line.",
                                          nullptr, nullptr);
   if (error_type == nullptr) throw nb::python_error();

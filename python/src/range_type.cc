@@ -355,7 +355,7 @@ PyMemberDef range_members[] = {
 };
 
 constexpr const char kRangeDoc[] =
-    "range(name, *, frame=None, category=None, domain=None, batch=None, items=None, **values)\n--\n\n"
+    "range(name, /, *, frame=None, category=None, domain=None, batch=None, items=None, **values)\n--\n\n"
     "A named interval: `with range(...)`, `async with range(...)`, `@range`, `@range(...)`.\n\n"
     "frame: id of the unit of input that it belongs to; ranges inside inherit it. category, domain: what kind of\n"
     "thing it is, and which library says so. batch, items: the batch's index and how many items it holds.\n"
@@ -375,11 +375,11 @@ PyType_Spec range_spec{"strobe.range", sizeof(RangeObject), 0, Py_TPFLAGS_DEFAUL
 
 PyMethodDef module_functions[] = {
     {"push", as_method(module_push), METH_FASTCALL | METH_KEYWORDS,
-     "push(name, *, frame=None, category=None, domain=None, batch=None, items=None, **values)\n--\n\n"
+     "push(name, /, *, frame=None, category=None, domain=None, batch=None, items=None, **values)\n--\n\n"
      "Begins a range on this thread, until pop()."},
     {"pop", module_pop, METH_NOARGS, "pop()\n--\n\nEnds the innermost range of this thread."},
     {"mark", as_method(module_mark), METH_FASTCALL | METH_KEYWORDS,
-     "mark(name, *, frame=None, category=None, domain=None, batch=None, items=None, **values)\n--\n\n"
+     "mark(name, /, *, frame=None, category=None, domain=None, batch=None, items=None, **values)\n--\n\n"
      "An instant with payload."},
     {"arg", as_method(module_arg), METH_FASTCALL | METH_KEYWORDS,
      "arg(**values)\n--\n\nAdds payload to the innermost open range of this thread."},
