@@ -58,7 +58,7 @@ struct Window {
   std::string title;
 };
 
-const char* name_of_wait(const Edge* edge) {
+const char* name_of_wait(const std::optional<Edge>& edge) {
   if (!edge) return "(unknown)";
   switch (edge->type) {
     case EdgeType::kThread:
@@ -82,12 +82,12 @@ const char* name_of_wait(const Edge* edge) {
 // From the last operation to the predecessor that ended last, until the window's start.
 std::vector<PathSegment> walk_back(const Timeline& timeline, const DependencyGraph& graph, const Window& window) {
   std::vector<PathSegment> segments;
-  const auto emit = [&segments](PathSegment segment) {
-    if (segment.start_ns < segment.end_ns) segments.push_back(std::move(segment));
+  const auto emit = [&segments](const PathSegment& segment) {
+    if (segment.start_ns < segment.end_ns) segments.push_back(segment);
   };
   int64_t at = window.end_ns;
   int32_t operation = window.last;
-  const Edge* after = nullptr;  // the edge that led to it
+  std::optional<Edge> after;  // the edge that led to it
   // Beside recorded operations and calls, the time that an annotation has to itself is time of which nothing is known.
   const auto& kinds = timeline.ranges.kind;
   const bool has_calls = std::any_of(kinds.begin(), kinds.end(), [](trace::RangeKind kind) {
@@ -100,10 +100,10 @@ std::vector<PathSegment> walk_back(const Timeline& timeline, const DependencyGra
           segments.empty() ? kNone : segments.back().lane, segments.empty() ? kNone : segments.back().operation,
           name_of_wait(after)});
     const int64_t start = std::clamp(self.start_ns, window.start_ns, end);
-    std::string name(timeline.strings[timeline.ranges.name[static_cast<size_t>(self.range)]]);
-    PathSegment segment{start, end, false, self.range, self.lane, operation, std::move(name)};
+    const std::string_view name = timeline.strings[timeline.ranges.name[static_cast<size_t>(self.range)]];
+    PathSegment segment{start, end, false, self.range, self.lane, operation, name};
     segment.is_explained = !has_calls || kinds[static_cast<size_t>(self.range)] != trace::RangeKind::kAnnotation;
-    emit(std::move(segment));
+    emit(segment);
     at = start;
     after = graph.latest(operation);
     operation = after ? after->from : kNone;
@@ -113,37 +113,50 @@ std::vector<PathSegment> walk_back(const Timeline& timeline, const DependencyGra
   return segments;
 }
 
-Result<Window> window_of_frame(const Timeline& timeline, const PipelineRun& run, const Frame& frame,
-                               const DependencyGraph& graph) {
-  Window window{frame.start_ns, frame.end_ns, kNone, "frame " + std::to_string(frame.id)};
+// The lane whose last operation in the window is where the path ends; kNone: whichever ended last.
+struct Choice {
+  std::optional<TimeSpan> window;  // nothing: the whole trace
+  int32_t lane = kNone;
+  std::string title;
+};
+
+Result<Choice> choice_of_frame(const Timeline& timeline, const PipelineRun& run, const Frame& frame) {
+  Choice chosen{TimeSpan{frame.start_ns, frame.end_ns}, kNone, "frame " + std::to_string(frame.id)};
   const int64_t name = timeline.strings.find(run.stages.back());
-  for (size_t i = 0; i < timeline.ranges.size() && window.last == kNone; ++i)
-    if (timeline.ranges.name[i] == name && timeline.ranges.end_ns[i] == frame.end_ns)
-      window.last = graph.last_of_lane(timeline.ranges.lane[i], frame.start_ns, frame.end_ns);
-  if (window.last == kNone)
-    return internal_error("the last stage of frame " + std::to_string(frame.id) + " has no operation");
-  return window;
+  for (size_t i = 0; i < timeline.ranges.size(); ++i)
+    if (timeline.ranges.name[i] == name && timeline.ranges.end_ns[i] == frame.end_ns) {
+      chosen.lane = timeline.ranges.lane[i];
+      return chosen;
+    }
+  return internal_error("the last stage of frame " + std::to_string(frame.id) + " is not in the trace");
 }
 
-Result<Window> window_of(const Timeline& timeline, const DependencyGraph& graph, const WindowChoice& choice) {
-  Window window;
-  if (choice.range.empty()) {
+Result<Choice> choice_of(const Timeline& timeline, const WindowChoice& choice) {
+  if (choice.range.empty()) return Choice{std::nullopt, kNone, "the whole trace"};
+  STROBE_ASSIGN(const int32_t range, choose_instance(timeline, ranges_named(timeline, choice.range), choice));
+  const auto at = static_cast<size_t>(range);
+  return Choice{
+      TimeSpan{timeline.ranges.start_ns[at], timeline.ranges.end_ns[at]}, timeline.ranges.lane[at],
+      std::string(timeline.strings[timeline.ranges.name[at]]) + ", instance " + std::to_string(choice.instance)};
+}
+
+Result<Window> window_of(const DependencyGraph& graph, const Choice& chosen, const WindowChoice& choice) {
+  Window window{0, 0, kNone, chosen.title};
+  if (!chosen.window) {
     if (graph.operations().empty()) return not_found("the trace holds no operation: there is no path");
     window.start_ns = graph.operations().front().start_ns;
     window.last = graph.last_before(window.start_ns, std::numeric_limits<int64_t>::max());
     window.end_ns = graph.operations()[static_cast<size_t>(window.last)].end_ns;
-    window.title = "the whole trace";
     return window;
   }
-  STROBE_ASSIGN(const int32_t range, choose_instance(timeline, ranges_named(timeline, choice.range), choice));
-  const auto at = static_cast<size_t>(range);
-  window = {timeline.ranges.start_ns[at], timeline.ranges.end_ns[at], kNone,
-            std::string(timeline.strings[timeline.ranges.name[at]]) + ", instance " + std::to_string(choice.instance)};
-  window.last = graph.last_of_lane(timeline.ranges.lane[at], window.start_ns, window.end_ns);
-  if (window.last == kNone) window.last = graph.last_before(window.start_ns, window.end_ns);
-  if (window.last == kNone)
-    return not_found("range '" + choice.range + "' holds no operation: there is no path through it");
-  return window;
+  window.start_ns = chosen.window->from_ns;
+  window.end_ns = chosen.window->to_ns;
+  window.last = graph.last_of_lane(chosen.lane, window.start_ns, window.end_ns);
+  if (window.last == kNone && !choice.frame) window.last = graph.last_before(window.start_ns, window.end_ns);
+  if (window.last != kNone) return window;
+  if (choice.frame)
+    return internal_error("the last stage of frame " + std::to_string(*choice.frame) + " has no operation");
+  return not_found("range '" + choice.range + "' holds no operation: there is no path through it");
 }
 
 Result<const Frame*> find_frame(const PipelineRun& run, int64_t id) {
@@ -168,9 +181,11 @@ CriticalPath account_of_frame(const PipelineRun& run, const Frame& frame) {
     const Pass& pass = run.passes[i];
     const std::string& stage = run.stages[static_cast<size_t>(pass.stage)];
     if (pass.end_ns <= at || at >= frame.end_ns) continue;
-    if (pass.start_ns > at) path.segments.push_back({at, pass.start_ns, true, kNone, kNone, kNone, "queue:" + stage});
+    if (pass.start_ns > at)
+      path.segments.push_back(
+          {at, pass.start_ns, true, kNone, kNone, kNone, *path.names.insert("queue:" + stage).first});
     const int64_t start = std::max(at, pass.start_ns), end = std::min(pass.end_ns, frame.end_ns);
-    path.segments.push_back({start, end, false, kNone, kNone, kNone, stage});
+    path.segments.push_back({start, end, false, kNone, kNone, kNone, *path.names.insert(stage).first});
     at = end;
   }
   path.length_ns = frame.end_ns - frame.start_ns;
@@ -183,7 +198,7 @@ CriticalPath account_of_frame(const PipelineRun& run, const Frame& frame) {
 
 // Operations that lie in the window, as a span of numbers that holds them all.
 std::pair<int32_t, int32_t> span_of(const DependencyGraph& graph, const Window& window) {
-  const auto& operations = graph.operations();
+  const auto operations = graph.operations();
   const auto first = std::partition_point(operations.begin(), operations.end(),
                                           [&](const Operation& o) { return o.start_ns < window.start_ns; });
   const auto behind =
@@ -211,7 +226,7 @@ NameFigures figures_of(const Timeline& timeline, const DependencyGraph& graph, c
                        const CriticalPath& path) {
   NameFigures figures;
   const auto [first, behind] = span_of(graph, window);
-  const auto& operations = graph.operations();
+  const auto operations = graph.operations();
   const auto name_of_range = [&](int32_t range) { return timeline.ranges.name[static_cast<size_t>(range)]; };
   std::vector<int64_t> waiting(timeline.strings.size(), 0), on_path(timeline.strings.size(), 0);
   for (int32_t i = first; i < behind; ++i) {
@@ -221,33 +236,31 @@ NameFigures figures_of(const Timeline& timeline, const DependencyGraph& graph, c
       waiting[name_of_range(operation.waited_in != kNone ? operation.waited_in : operation.range)] += time;
   }
   const std::vector<int64_t> latest = latest_ends(graph, first, window.last);
+  constexpr int64_t kNotOnPath = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> least_slack(timeline.strings.size(), kNotOnPath);
   for (const PathSegment& segment : path.segments) {
     if (segment.is_wait) continue;
     const auto at = static_cast<size_t>(segment.operation);
-    on_path[name_of_range(segment.range)] += segment.end_ns - segment.start_ns;
-    const int64_t slack = latest[at] - operations[at].end_ns;
-    const auto [known, is_new] = figures.slack_ns.try_emplace(segment.name, slack);
-    if (!is_new) known->second = std::min(known->second, slack);
+    const trace::StringId name = name_of_range(segment.range);
+    on_path[name] += segment.end_ns - segment.start_ns;
+    least_slack[name] = std::min(least_slack[name], latest[at] - operations[at].end_ns);
   }
   std::vector<trace::StringId> by_time;
   for (trace::StringId id = 0; id < on_path.size(); ++id) {
     if (waiting[id] > 0) figures.waiting_ns.emplace(timeline.strings[id], waiting[id]);
+    if (least_slack[id] != kNotOnPath) figures.slack_ns.emplace(timeline.strings[id], least_slack[id]);
     if (on_path[id] > 0) by_time.push_back(id);
   }
-  // Each is a replay of the window.
-  constexpr size_t kMostDrags = 12;
   std::stable_sort(by_time.begin(), by_time.end(), [&](auto a, auto b) { return on_path[a] > on_path[b]; });
-  if (by_time.size() > kMostDrags) by_time.resize(kMostDrags);
+  if (by_time.size() > kReplaysAtOnce) by_time.resize(kReplaysAtOnce);
   if (window.last < first) return figures;
-  for (const trace::StringId id : by_time) {
-    std::vector<int64_t> services;
-    for (int32_t i = first; i <= window.last; ++i) {
-      const Operation& o = operations[static_cast<size_t>(i)];
-      services.push_back(name_of_range(o.range) == id ? 0 : o.end_ns - o.start_ns);
-    }
-    const int64_t end = replayed_ends(graph, first, window.last, services).back();
-    figures.drag_ns.emplace(timeline.strings[id], operations[static_cast<size_t>(window.last)].end_ns - end);
-  }
+  std::vector<int32_t> number_of_name(timeline.strings.size(), kNone);
+  for (size_t i = 0; i < by_time.size(); ++i) number_of_name[by_time[i]] = static_cast<int32_t>(i);
+  const std::vector<int64_t> ends =
+      ends_without(graph, first, window.last, by_time.size(), number_of_name, timeline.ranges.name);
+  for (size_t i = 0; i < by_time.size(); ++i)
+    figures.drag_ns.emplace(timeline.strings[by_time[i]],
+                            operations[static_cast<size_t>(window.last)].end_ns - ends[i]);
   return figures;
 }
 
@@ -269,23 +282,25 @@ Result<CriticalPath> critical_path(const Timeline& timeline, const WindowChoice&
     STROBE_ASSIGN(const Frame* frame, find_frame(run, *choice.frame));
     if (!choice.strict) return account_of_frame(run, *frame);
   }
-  const DependencyGraph graph(timeline);
-  Window window;
+  Choice chosen;
   if (choice.frame) {
     const PipelineRun run = pipeline_run(timeline);
     STROBE_ASSIGN(const Frame* frame, find_frame(run, *choice.frame));
-    STROBE_ASSIGN(window, window_of_frame(timeline, run, *frame, graph));
+    STROBE_ASSIGN(chosen, choice_of_frame(timeline, run, *frame));
   } else {
-    STROBE_ASSIGN(window, window_of(timeline, graph, choice));
+    STROBE_ASSIGN(chosen, choice_of(timeline, choice));
   }
+  const DependencyGraph graph(timeline, chosen.window);
+  STROBE_ASSIGN(const Window window, window_of(graph, chosen, choice));
   CriticalPath path;
   path.title = "Critical path of " + window.title;
   path.length_ns = window.end_ns - window.start_ns;
   path.segments = walk_back(timeline, graph, window);
+  std::vector<uint8_t> is_on_path(timeline.ranges.size(), 0);
   for (const PathSegment& segment : path.segments)
-    if (!segment.is_wait && segment.range != kNone) path.events.push_back(segment.range);
-  std::sort(path.events.begin(), path.events.end());
-  path.events.erase(std::unique(path.events.begin(), path.events.end()), path.events.end());
+    if (!segment.is_wait && segment.range != kNone) is_on_path[static_cast<size_t>(segment.range)] = 1;
+  for (size_t range = 0; range < is_on_path.size(); ++range)
+    if (is_on_path[range]) path.events.push_back(static_cast<int32_t>(range));
   count_edges(graph, window, path);
   path.rows = path_rows(path, figures_of(timeline, graph, window, path));
   const auto has = [&path](EdgeType type) {
@@ -298,7 +313,7 @@ Result<CriticalPath> critical_path(const Timeline& timeline, const WindowChoice&
   if (graph.contradictions() > 0)
     path.rows.notes.push_back(
         std::to_string(graph.contradictions()) +
-        " recorded dependencies contradict their times (an effect before its cause) and are left out");
+        " recorded dependencies of this window contradict their times (an effect before its cause) and are left out");
   return path;
 }
 

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +26,7 @@ struct PathSegment {
   int32_t range = trace::kNone;  // whose time it is; of a wait: of the range that begins after it
   int32_t lane = trace::kNone;
   int32_t operation = trace::kNone;  // of the DependencyGraph, where one was walked
-  std::string name;                  // of the range; of a wait: what it waits for
+  std::string_view name;             // of the range; of a wait: what it waits for
   bool is_explained = true;          // something recorded says what this time was
 };
 
@@ -32,7 +35,8 @@ struct CriticalPath {
   int64_t length_ns = 0;
   size_t nodes = 0, edges = 0;                          // of the graph, inside the window
   std::vector<std::pair<std::string, size_t>> by_type;  // edges of the graph
-  std::vector<PathSegment> segments;
+  std::vector<PathSegment> segments;                    // whose names are the timeline's or stand in `names`
+  std::set<std::string, std::less<>> names;
   std::vector<int32_t> events;  // ranges on the path, ascending
   // Of HolisticTraceAnalysis' rules: of the path.
   size_t path_nodes = 0, path_edges = 0;

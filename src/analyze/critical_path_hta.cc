@@ -445,10 +445,9 @@ Result<CriticalPath> critical_path_hta(const Timeline& timeline, const WindowCho
     segment.is_wait = edge.kind != EdgeKind::kOperator || edge.owner < 0;
     segment.range = range_of(edge.kind == EdgeKind::kOperator ? edge.owner : edge.to / 2);
     segment.lane = segment.range == kNone ? kNone : timeline.ranges.lane[static_cast<size_t>(segment.range)];
-    segment.name = segment.is_wait
-                       ? name_of_gap(edge.kind)
-                       : std::string(timeline.strings[timeline.ranges.name[static_cast<size_t>(segment.range)]]);
-    path.segments.push_back(std::move(segment));
+    segment.name = segment.is_wait ? name_of_gap(edge.kind)
+                                   : timeline.strings[timeline.ranges.name[static_cast<size_t>(segment.range)]];
+    path.segments.push_back(segment);
   }
   std::sort(path.events.begin(), path.events.end());
   path.events.erase(std::unique(path.events.begin(), path.events.end()), path.events.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 namespace strobe::analyze {
 
@@ -43,12 +44,14 @@ Table path_rows(const CriticalPath& path, const NameFigures& figures) {
                {"slack_ns", "Least delay of it that the end would feel", 0},
                {"drag_ns", "What the window would be shorter by if it took no time", 0}});
   std::map<std::pair<std::string, bool>, Row> rows;
+  std::unordered_map<const char*, Row*> known[2];  // by where the name stands: there are few, and many segments
   int64_t explained = 0;
   for (const PathSegment& segment : path.segments) {
-    Row& row = rows[{segment.name, segment.is_wait}];
-    row.path_ns += segment.end_ns - segment.start_ns;
-    row.count += 1;
-    row.is_wait = segment.is_wait;
+    Row*& row = known[segment.is_wait][segment.name.data()];
+    if (!row) row = &rows[{std::string(segment.name), segment.is_wait}];
+    row->path_ns += segment.end_ns - segment.start_ns;
+    row->count += 1;
+    row->is_wait = segment.is_wait;
     if (segment.is_explained && segment.name != "(unknown)" && segment.name != "(between ranges)")
       explained += segment.end_ns - segment.start_ns;
   }
@@ -77,7 +80,8 @@ Table path_segments(const trace::Timeline& timeline, const CriticalPath& path) {
                                                 {"lane", "Thread or stream", 0}});
   for (const PathSegment& segment : path.segments)
     table.add_row({segment.start_ns, segment.end_ns - segment.start_ns,
-                   std::string(segment.is_wait ? "wait" : "service"), segment.name, lane_cell(timeline, segment.lane)});
+                   std::string(segment.is_wait ? "wait" : "service"), std::string(segment.name),
+                   lane_cell(timeline, segment.lane)});
   return table;
 }
 

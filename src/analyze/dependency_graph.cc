@@ -28,85 +28,127 @@ bool is_blocking_call(std::string_view name) {
   return false;
 }
 
-DependencyGraph::DependencyGraph(const trace::Timeline& timeline) {
-  DependencyGraphBuilder builder(timeline);
-  operations_ = builder.take_operations();
+DependencyGraph::DependencyGraph(const trace::Timeline& timeline, std::optional<TimeSpan> window) {
+  for (const trace::Lane& lane : timeline.lanes) is_thread_.push_back(lane.kind == trace::Lane::Kind::kThread);
+  DependencyGraphBuilder builder(timeline, window);
+  auto [operations, count] = builder.take_operations();
+  operations_ = std::move(operations);
+  count_ = count;
   index_lanes();
-  index_edges(builder.edges(*this));
+  index_order();
+  constexpr TimeSpan kAlways{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  index_edges(builder.edges(*this), window.value_or(kAlways));
 }
 
-DependencyGraph::DependencyGraph(std::vector<Operation> operations, const std::vector<Edge>& edges)
-    : operations_(std::move(operations)) {
+DependencyGraph::DependencyGraph(const std::vector<Operation>& operations, const std::vector<Edge>& edges)
+    : operations_(std::make_unique_for_overwrite<Operation[]>(operations.size())), count_(operations.size()) {
+  std::copy(operations.begin(), operations.end(), operations_.get());
   index_lanes();
-  index_edges(edges);
+  previous_.assign(count_, kNone);
+  index_edges(edges, {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()});
 }
 
 void DependencyGraph::index_lanes() {
   std::vector<size_t> counts;
-  for (const Operation& operation : operations_) {
+  for (const Operation& operation : operations()) {
     const auto lane = static_cast<size_t>(operation.lane);
     if (lane >= counts.size()) counts.resize(lane + 1);
     ++counts[lane];
   }
   of_lane_.resize(counts.size());
   for (size_t lane = 0; lane < counts.size(); ++lane) of_lane_[lane].reserve(counts[lane]);
-  for (size_t i = 0; i < operations_.size(); ++i) {
-    const auto lane = static_cast<size_t>(operations_[i].lane);
-    of_lane_[lane].push_back(static_cast<int32_t>(i));
+  for (size_t i = 0; i < count_; ++i)
+    of_lane_[static_cast<size_t>(operations_[i].lane)].push_back(static_cast<int32_t>(i));
+}
+
+void DependencyGraph::index_order() {
+  constexpr int64_t kAlways = std::numeric_limits<int64_t>::min();
+  struct Last {
+    int32_t operation = kNone;
+    int64_t end_ns = 0;
+  };
+  std::vector<Last> last(of_lane_.size());
+  previous_.reserve(count_);
+  for (size_t i = 0; i < count_; ++i) {
+    const Operation& self = operations_[i];
+    Last& before = last[static_cast<size_t>(self.lane)];
+    // Operations of a stream overlap where the trace has a lane for several queues.
+    if (before.operation != kNone && before.end_ns > self.start_ns)
+      before.operation = last_of_lane(self.lane, kAlways, self.start_ns);
+    previous_.push_back(before.operation < static_cast<int32_t>(i) ? before.operation : kNone);
+    before = {static_cast<int32_t>(i), self.end_ns};
   }
 }
 
 // By target in one counting pass; edges against time are dropped, and of several between two operations the first
 // stays.
-void DependencyGraph::index_edges(const std::vector<Edge>& edges) {
-  first_edge_.assign(operations_.size() + 1, 0);
+void DependencyGraph::index_edges(const std::vector<Edge>& edges, TimeSpan counted) {
+  first_edge_.assign(count_ + 1, 0);
   const auto possible = [this](const Edge& edge) {
     return edge.from >= 0 && edge.from < edge.to &&
            operations_[static_cast<size_t>(edge.from)].end_ns <= operations_[static_cast<size_t>(edge.to)].start_ns;
   };
+  std::vector<uint8_t> is_possible;
+  is_possible.reserve(edges.size());
   for (const Edge& edge : edges) {
-    if (possible(edge))
+    is_possible.push_back(possible(edge) && edge.from != previous_[static_cast<size_t>(edge.to)]);
+    if (is_possible.back())
       ++first_edge_[static_cast<size_t>(edge.to) + 1];
-    else if (edge.from >= 0 && edge.to >= 0)  // else an end is no operation: a range that is all in ranges inside it
+    else if (edge.from >= 0 && edge.to >= 0 && !possible(edge) &&  // kNone: a range that is all in ranges inside it
+             counted.holds(operations_[static_cast<size_t>(edge.to)].start_ns))
       ++contradictions_;
   }
   for (size_t i = 1; i < first_edge_.size(); ++i) first_edge_[i] += first_edge_[i - 1];
   edges_.resize(first_edge_.back());
-  std::vector<size_t> next(first_edge_.begin(), first_edge_.end() - 1);
-  for (const Edge& edge : edges)
-    if (possible(edge)) edges_[next[static_cast<size_t>(edge.to)]++] = edge;
-  size_t kept = 0;
-  for (size_t target = 0; target < operations_.size(); ++target) {
-    const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_[target]);
-    const auto end = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_[target + 1]);
-    const int32_t lane = operations_[target].lane;
-    const auto key = [&](const Edge& edge) {
-      return std::tuple(operations_[static_cast<size_t>(edge.from)].lane != lane, edge.from);
-    };
-    // Few: by insertion, without the memory that a stable sort asks for.
-    constexpr std::ptrdiff_t kFew = 16;
-    if (end - begin > kFew) {
-      std::stable_sort(begin, end, [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
-    } else {
-      for (auto edge = begin == end ? end : begin + 1; edge < end; ++edge)
-        for (auto place = edge; place != begin && key(*place) < key(*(place - 1)); --place)
-          std::iter_swap(place, place - 1);
-    }
-    const size_t begin_kept = kept;
-    for (auto edge = begin; edge != end; ++edge)
-      if (kept == begin_kept || edges_[kept - 1].from != edge->from) edges_[kept++] = *edge;
+  std::vector<uint32_t> next(first_edge_.begin(), first_edge_.end() - 1);
+  for (size_t i = 0; i < edges.size(); ++i)
+    if (is_possible[i]) edges_[next[static_cast<size_t>(edges[i].to)]++] = edges[i];
+  uint32_t kept = 0;
+  for (size_t target = 0; target < count_; ++target) {
+    const std::span<Edge> into(edges_.data() + first_edge_[target], edges_.data() + first_edge_[target + 1]);
+    if (into.size() > 1) sort_edges_into(target, into);
+    const uint32_t begin_kept = kept;
+    for (const Edge& edge : into)
+      if (kept == begin_kept || edges_[kept - 1].from != edge.from) edges_[kept++] = edge;
     first_edge_[target] = begin_kept;
   }
   first_edge_.back() = kept;
   edges_.resize(kept);
 }
 
-const Edge* DependencyGraph::latest(int32_t operation) const {
-  const Edge* best = nullptr;
+void DependencyGraph::sort_edges_into(size_t target, std::span<Edge> edges) const {
+  const int32_t lane = operations_[target].lane;
+  const auto key = [&](const Edge& edge) {
+    return std::pair(operations_[static_cast<size_t>(edge.from)].lane != lane, edge.from);
+  };
+  // Few: by insertion, without the memory that a stable sort asks for.
+  constexpr size_t kFew = 16;
+  if (edges.size() > kFew) {
+    std::stable_sort(edges.begin(), edges.end(), [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
+    return;
+  }
+  for (size_t i = 1; i < edges.size(); ++i)
+    for (size_t place = i; place > 0 && key(edges[place]) < key(edges[place - 1]); --place)
+      std::swap(edges[place], edges[place - 1]);
+}
+
+size_t DependencyGraph::edge_count() const {
+  const auto has_previous = [](int32_t previous) { return previous != kNone; };
+  return edges_.size() + static_cast<size_t>(std::count_if(previous_.begin(), previous_.end(), has_previous));
+}
+
+bool DependencyGraph::has(EdgeType type) const {
+  for (size_t i = 0; i < count_ && (type == EdgeType::kThread || type == EdgeType::kStream); ++i)
+    if (previous_[i] != kNone && order_edge(static_cast<int32_t>(i)).type == type) return true;
+  return std::any_of(edges_.begin(), edges_.end(), [type](const Edge& edge) { return edge.type == type; });
+}
+
+std::optional<Edge> DependencyGraph::latest(int32_t operation) const {
+  std::optional<Edge> best;
   int64_t best_end = std::numeric_limits<int64_t>::min();
   for (const Edge& edge : into(operation)) {
     const int64_t end = operations_[static_cast<size_t>(edge.from)].end_ns;
-    if (end > best_end) best = &edge, best_end = end;
+    if (end > best_end) best = edge, best_end = end;
   }
   return best;
 }
@@ -174,7 +216,7 @@ int32_t DependencyGraph::first_of_lane(int32_t lane, int64_t time_ns) const {
 
 int32_t DependencyGraph::last_before(int64_t from_ns, int64_t time_ns) const {
   int32_t best = kNone;
-  for (size_t i = 0; i < operations_.size(); ++i) {
+  for (size_t i = 0; i < count_; ++i) {
     const Operation& operation = operations_[i];
     if (operation.start_ns < from_ns || operation.end_ns > time_ns) continue;
     if (best == kNone || operation.end_ns > operations_[static_cast<size_t>(best)].end_ns)
@@ -184,7 +226,7 @@ int32_t DependencyGraph::last_before(int64_t from_ns, int64_t time_ns) const {
 }
 
 std::vector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, int32_t last) {
-  const auto& operations = graph.operations();
+  const auto operations = graph.operations();
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> latest(operations.size(), kNever);
   if (last == kNone) return latest;
@@ -201,7 +243,7 @@ std::vector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, in
 
 std::vector<int64_t> replayed_ends(const DependencyGraph& graph, int32_t first, int32_t last,
                                    const std::vector<int64_t>& services) {
-  const auto& operations = graph.operations();
+  const auto operations = graph.operations();
   std::vector<int64_t> ends(services.size());
   for (int32_t target = first; target <= last; ++target) {
     const Operation& operation = operations[static_cast<size_t>(target)];
@@ -216,6 +258,65 @@ std::vector<int64_t> replayed_ends(const DependencyGraph& graph, int32_t first, 
     ends[static_cast<size_t>(target - first)] = start + services[static_cast<size_t>(target - first)];
   }
   return ends;
+}
+
+// Only the ends that an edge to another lane asks for are kept; along a lane the last one is enough.
+std::vector<int64_t> ends_without(const DependencyGraph& graph, int32_t first, int32_t last, size_t replays,
+                                  const std::vector<int32_t>& number_of_name,
+                                  const std::vector<trace::StringId>& name_of_range) {
+  using Ends = std::array<int64_t, kReplaysAtOnce>;
+  const auto operations = graph.operations();
+  const auto index = [first](int32_t operation) { return static_cast<size_t>(operation - first); };
+  std::vector<int32_t> slot(index(last) + 1, kNone);
+  std::vector<std::pair<int32_t, Ends>> of_lane;  // the last operation of each lane
+  int32_t slots = 0;
+  const auto keep = [&](int32_t operation) {
+    if (operation >= first && slot[index(operation)] == kNone) slot[index(operation)] = slots++;
+  };
+  const auto lane_of = [&](int32_t operation) {
+    const auto lane = static_cast<size_t>(operations[static_cast<size_t>(operation)].lane);
+    if (lane >= of_lane.size()) of_lane.resize(lane + 1, {kNone, {}});
+    return lane;
+  };
+  for (int32_t target = first; target <= last; ++target) {
+    auto& before = of_lane[lane_of(target)].first;
+    if (graph.previous(target) != before) keep(graph.previous(target));
+    for (const Edge& edge : graph.others_into(target)) keep(edge.from);
+    before = target;
+  }
+  for (auto& [operation, ends] : of_lane) operation = kNone;
+  std::vector<Ends> kept(static_cast<size_t>(slots));
+  Ends ends{};
+  for (int32_t target = first; target <= last; ++target) {
+    const Operation& operation = operations[static_cast<size_t>(target)];
+    constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
+    int64_t recorded = kNever;
+    auto& [before, ends_before] = of_lane[static_cast<size_t>(operation.lane)];
+    const auto wait_for = [&](int32_t from, const Ends* its_ends) {
+      const int64_t end = operations[static_cast<size_t>(from)].end_ns;
+      for (size_t i = 0; i < kReplaysAtOnce; ++i) {
+        const int64_t ready = its_ends ? (*its_ends)[i] : end;
+        ends[i] = recorded == kNever ? ready : std::max(ends[i], ready);
+      }
+      recorded = std::max(recorded, end);
+    };
+    const auto kept_of = [&](int32_t from) {
+      return from < first ? nullptr : &kept[static_cast<size_t>(slot[index(from)])];
+    };
+    if (const int32_t previous = graph.previous(target); previous != kNone)
+      wait_for(previous, previous == before ? &ends_before : kept_of(previous));
+    for (const Edge& edge : graph.others_into(target)) wait_for(edge.from, kept_of(edge.from));
+    const int64_t service = operation.end_ns - operation.start_ns;
+    const int64_t pause = recorded == kNever ? 0 : operation.start_ns - recorded;
+    const int32_t without = number_of_name[name_of_range[static_cast<size_t>(operation.range)]];
+    for (size_t i = 0; i < kReplaysAtOnce; ++i)
+      ends[i] = (recorded == kNever ? operation.start_ns : ends[i] + pause) + service;
+    if (without != kNone) ends[static_cast<size_t>(without)] -= service;
+    before = target;
+    ends_before = ends;
+    if (slot[index(target)] != kNone) kept[static_cast<size_t>(slot[index(target)])] = ends;
+  }
+  return {ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(replays)};
 }
 
 }  // namespace strobe::analyze

@@ -7,7 +7,12 @@
 // Every edge leads from an operation to one that starts when or after it ends, so the graph has no cycle.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -39,32 +44,74 @@ struct Edge {
   EdgeType type = EdgeType::kThread;
 };
 
+// A part of a trace's time, both ends included.
+struct TimeSpan {
+  int64_t from_ns = 0, to_ns = 0;
+  bool holds(int64_t time_ns) const { return time_ns >= from_ns && time_ns <= to_ns; }
+};
+
 class DependencyGraph {
  public:
-  // O(n log n) of ranges, device operations and flows.
-  explicit DependencyGraph(const trace::Timeline& timeline);
+  // Of the whole trace: O(n log lanes) of ranges, device operations and flows, on two threads. Of a window: the
+  // operations that start in it, with all edges into them, and those before it that these edges come from; among the
+  // latter others may be missing, and edges into them. What starts in the window has its whole length.
+  explicit DependencyGraph(const trace::Timeline& timeline, std::optional<TimeSpan> window = std::nullopt);
   // A graph made by hand; operations must be sorted by start and end, edges must lead forward.
-  DependencyGraph(std::vector<Operation> operations, const std::vector<Edge>& edges);
+  DependencyGraph(const std::vector<Operation>& operations, const std::vector<Edge>& edges);
 
-  const std::vector<Operation>& operations() const { return operations_; }  // by start, then end
-  size_t edge_count() const { return edges_.size(); }
-  // The edges into an operation. Those of the same lane come first.
-  struct Edges {
-    const Edge* first;
-    const Edge* last;
-    const Edge* begin() const { return first; }
-    const Edge* end() const { return last; }
+  std::span<const Operation> operations() const { return {operations_.get(), count_}; }  // by start, then end
+  size_t edge_count() const;
+  bool has(EdgeType type) const;
+
+  // The edges into an operation. The one from the operation before on its lane, which is stored as a number, comes
+  // first, then others of its lane, then by source.
+  class Edges {
+   public:
+    class Iterator {
+     public:
+      using value_type = Edge;
+      using difference_type = std::ptrdiff_t;
+      Iterator(const Edge* at, Edge own) : at_(at), own_(own) {}
+      Edge operator*() const { return own_.from != trace::kNone ? own_ : *at_; }
+      Iterator& operator++() {
+        if (own_.from != trace::kNone)
+          own_.from = trace::kNone;
+        else
+          ++at_;
+        return *this;
+      }
+      bool operator==(const Iterator& other) const { return at_ == other.at_ && own_.from == other.own_.from; }
+
+     private:
+      const Edge* at_;
+      Edge own_;
+    };
+    Edges(const Edge* first, const Edge* last, Edge own) : first_(first), last_(last), own_(own) {}
+    Iterator begin() const { return {first_, own_}; }
+    Iterator end() const { return {last_, {trace::kNone, own_.to, own_.type}}; }
+
+   private:
+    const Edge* first_;
+    const Edge* last_;
+    Edge own_;
   };
   Edges into(int32_t operation) const {
     const auto at = static_cast<size_t>(operation);
+    return {edges_.data() + first_edge_[at], edges_.data() + first_edge_[at + 1], order_edge(operation)};
+  }
+  // Parts of the above: the operation before on the same lane (kNone: none), and all other edges.
+  int32_t previous(int32_t operation) const { return previous_[static_cast<size_t>(operation)]; }
+  std::span<const Edge> others_into(int32_t operation) const {
+    const auto at = static_cast<size_t>(operation);
     return {edges_.data() + first_edge_[at], edges_.data() + first_edge_[at + 1]};
   }
-  // The predecessor that ended last (ties: the same lane, then the smaller number); nullptr: it has none.
-  const Edge* latest(int32_t operation) const;
+  // From the predecessor that ended last (ties: the same lane, then the smaller number).
+  std::optional<Edge> latest(int32_t operation) const;
   // Time in which the operation's thread, with nothing else to do, waited for another lane's operation; of a device
   // operation: for one of another stream.
   int64_t waiting_ns(int32_t operation) const;
-  // Dependencies that the trace told of, but whose times contradict them: an effect before its cause.
+  // Dependencies of the operations that start in the window that the trace told of, but whose times contradict them:
+  // an effect before its cause.
   size_t contradictions() const { return contradictions_; }
   // The last operation of a lane that ends in [from_ns, time_ns]; kNone. near: of the caller's, 0 at first; questions
   // about one lane that follow each other in time are then answered without searching all of it.
@@ -75,15 +122,26 @@ class DependencyGraph {
   int32_t last_before(int64_t from_ns, int64_t time_ns) const;
 
  private:
+  Edge order_edge(int32_t operation) const {
+    const auto at = static_cast<size_t>(operation);
+    const auto lane = static_cast<size_t>(operations_[at].lane);
+    return {previous_[at], operation,
+            lane < is_thread_.size() && !is_thread_[lane] ? EdgeType::kStream : EdgeType::kThread};
+  }
   void index_lanes();
+  void index_order();
   // The first place in a lane whose operation starts after a time, sought from `near` on.
   size_t first_behind(const std::vector<int32_t>& of_lane, int64_t time_ns, size_t near) const;
-  void index_edges(const std::vector<Edge>& edges);
+  void index_edges(const std::vector<Edge>& edges, TimeSpan counted);
+  void sort_edges_into(size_t target, std::span<Edge> edges) const;
 
-  std::vector<Operation> operations_;
-  std::vector<Edge> edges_;  // by target
-  std::vector<size_t> first_edge_;
+  std::unique_ptr<Operation[]> operations_;
+  size_t count_ = 0;
+  std::vector<int32_t> previous_;
+  std::vector<Edge> edges_;  // by target, but for those from previous_
+  std::vector<uint32_t> first_edge_;
   std::vector<std::vector<int32_t>> of_lane_;  // operations of each lane in time order
+  std::vector<uint8_t> is_thread_;             // by lane; empty: all are
   size_t contradictions_ = 0;
 };
 
@@ -100,5 +158,12 @@ std::vector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, in
 // operations. What came before `first` stays as it was.
 std::vector<int64_t> replayed_ends(const DependencyGraph& graph, int32_t first, int32_t last,
                                    const std::vector<int64_t>& services);
+
+// Ends of the operation `last` in several such replays at once, at most kReplaysAtOnce: in replay i the operations of
+// ranges whose name has number i take no time (by name; kNone: in none).
+inline constexpr size_t kReplaysAtOnce = 12;
+std::vector<int64_t> ends_without(const DependencyGraph& graph, int32_t first, int32_t last, size_t replays,
+                                  const std::vector<int32_t>& number_of_name,
+                                  const std::vector<trace::StringId>& name_of_range);
 
 }  // namespace strobe::analyze

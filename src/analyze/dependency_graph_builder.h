@@ -2,32 +2,32 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyze/dependency_graph.h"
+#include "analyze/thread_operations.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::analyze {
 
 class DependencyGraphBuilder {
  public:
-  explicit DependencyGraphBuilder(const trace::Timeline& timeline);
+  DependencyGraphBuilder(const trace::Timeline& timeline, std::optional<TimeSpan> window);
 
-  std::vector<Operation> take_operations() { return std::move(operations_); }
-  // Between the operations of the graph that took and indexed them.
+  // In time order, and how many.
+  std::pair<std::unique_ptr<Operation[]>, size_t> take_operations() { return {std::move(operations_), count_}; }
+  // Between the operations of the graph that took and indexed them; those along lanes are left to it.
   std::vector<Edge> edges(const DependencyGraph& graph) const;
 
  private:
-  // Time of a thread's range that only waits, and the device operation (its range) that it waits for; kNone: for room
-  // in a queue.
-  struct Wait {
-    int64_t start_ns = 0, end_ns = 0;
-    int32_t range = trace::kNone, source = trace::kNone;
-  };
-  // A device operation and when it was asked for.
-  struct Asked {
+  // A device operation and when it was asked for, or when it ended.
+  struct Timed {
     int64_t time_ns = 0;
     int32_t range = trace::kNone;
   };
@@ -35,6 +35,19 @@ class DependencyGraphBuilder {
   struct Launch {
     int32_t lane = trace::kNone, range = trace::kNone;
     int64_t time_ns = 0;
+  };
+  // A device operation that may not start before another has ended.
+  struct Event {
+    int32_t source = trace::kNone, target = trace::kNone;  // ranges
+  };
+  // What a lane has, in time order, and from where on it is needed.
+  struct LaneContent {
+    std::vector<int32_t> of_host, of_device;  // ranges
+    // Places in the above at which nothing before was open any more.
+    std::vector<std::pair<size_t, size_t>> fresh;
+    size_t first_host = 0, first_device = 0, stretches_before = 2;
+    int64_t needed_from = 0;
+    std::vector<Operation> operations;  // of the host
   };
 
   int64_t start_of(int32_t range) const { return timeline_.ranges.start_ns[static_cast<size_t>(range)]; }
@@ -44,13 +57,14 @@ class DependencyGraphBuilder {
   const trace::Lane& lane(int32_t range) const { return timeline_.lanes[static_cast<size_t>(lane_of(range))]; }
   bool is_work(const trace::DeviceOp& op) const;
   bool is_thread(int32_t lane) const;
+  bool is_hand_over(size_t flow) const;
+  int64_t arrival_of(size_t flow) const;
 
+  void find_end();
+  void find_content();
   void find_launches();
   void find_sync_waits();
-  void find_back_pressure();
-  void find_flow_cuts();
-  void make_operations();
-  void split_lane(const std::vector<int32_t>& ranges, size_t lane);
+  void find_events();
 
   int32_t waited_for(int32_t call, const trace::DeviceOp* record, int32_t own_work) const;
   int32_t last_asked(int32_t lane, int64_t before_ns) const;
@@ -59,22 +73,36 @@ class DependencyGraphBuilder {
   // The device operation behind which an event of a stream was recorded.
   int32_t event_source(const trace::DeviceOp& record) const;
 
-  void add_order(const DependencyGraph& graph, std::vector<Edge>& edges) const;
+  void make_all_operations();
+  void make_needed_operations();
+  void find_needs();
+  bool has_all_needed(size_t lane) const;
+  void make_part(size_t lane);
+  int64_t start_of_stretch(const LaneContent& content, std::pair<size_t, size_t> first) const;
+  void make_thread_operations(size_t lane);
+  std::vector<Operation> device_operations() const;
+  void merge_operations();
+
   void add_launches(const DependencyGraph& graph, std::vector<Edge>& edges) const;
-  void add_events(std::vector<Edge>& edges) const;
   void add_waits(const DependencyGraph& graph, std::vector<Edge>& edges) const;
   void add_flows(const DependencyGraph& graph, std::vector<Edge>& edges) const;
-  int64_t arrival_of(size_t flow) const;
+  // From where on the lane's operations are known.
+  int64_t known_from(int32_t lane) const;
 
   const trace::Timeline& timeline_;
-  std::vector<Operation> operations_;
-  std::vector<int32_t> operation_of_;               // by device range
-  std::vector<std::vector<int64_t>> cuts_;          // by lane
-  std::vector<std::vector<Wait>> waits_;            // by lane
-  std::vector<std::vector<Asked>> asked_;           // by lane, in the order of asking
-  std::map<int32_t, std::vector<Asked>> finished_;  // by process; time_ns is the end here
+  const std::optional<TimeSpan> window_;
+  int64_t needed_to_ = std::numeric_limits<int64_t>::max();
+  std::unique_ptr<Operation[]> operations_;
+  size_t count_ = 0;
+  std::vector<int32_t> operation_of_;  // by device range
+  std::vector<LaneContent> content_;   // by lane, as what follows
+  std::vector<std::vector<int64_t>> cuts_;
+  std::vector<std::vector<Wait>> waits_;
+  std::vector<std::vector<Timed>> asked_;     // in the order of asking
+  std::vector<std::vector<Timed>> finished_;  // by end
   std::vector<Launch> launches_;
-  std::unordered_map<int64_t, int32_t> call_of_correlation_;
+  std::vector<Event> events_;
+  std::unordered_map<int64_t, int32_t> call_of_correlation_;  // of calls that recorded an event
 };
 
 }  // namespace strobe::analyze

@@ -49,12 +49,7 @@ class Replay {
     return {};
   }
 
-  bool has_sync() const {
-    for (size_t i = 0; i < services_.size(); ++i)
-      for (const Edge& edge : graph_.into(static_cast<int32_t>(i)))
-        if (edge.type == EdgeType::kSync) return true;
-    return false;
-  }
+  bool has_sync() const { return graph_.has(EdgeType::kSync); }
 
   // Operations that a selector means.
   Result<std::vector<uint8_t>> selected(const Selector& what) const {

@@ -80,7 +80,7 @@ TEST(DependencyGraph, RandomGraphsAgainstAllPathsAndInjectedDelays) {
     for (int32_t operation = last;;) {
       ASSERT_EQ(made.operations[static_cast<size_t>(operation)].end_ns, at);
       at = made.operations[static_cast<size_t>(operation)].start_ns;
-      const Edge* edge = graph.latest(operation);
+      const std::optional<Edge> edge = graph.latest(operation);
       if (!edge) break;
       operation = edge->from;
     }
@@ -167,7 +167,7 @@ TEST(DependencyGraph, DeviceWork) {
   EXPECT_EQ(types["event"], 1);
   EXPECT_EQ(types["sync"], 1);
   ASSERT_NE(kernel_b, kNone);
-  ASSERT_NE(graph.latest(kernel_b), nullptr);
+  ASSERT_TRUE(graph.latest(kernel_b));
   EXPECT_EQ(graph.latest(kernel_b)->type, EdgeType::kEvent);
   ASSERT_NE(after_wait, kNone);
   EXPECT_EQ(graph.operations()[static_cast<size_t>(after_wait)].start_ns, 200);
