@@ -12,13 +12,6 @@ namespace {
 
 using record::ThreadLog;
 
-// One `with` that is under way: where it began. session 0: nothing recorded then.
-struct Entry {
-  ThreadLog* log;
-  uint32_t session;
-  uint32_t depth;
-};
-
 struct RangeObject {
   PyObject_HEAD PyObject* name;
   uint32_t name_id;
@@ -79,6 +72,47 @@ bool begin(ThreadLog& log, PyObject* name, uint32_t name_id, bool is_dynamic, co
   }
   if (begun && details != nullptr) details->payload.write();
   return true;
+}
+
+inline bool begin_inline(const RangeObject& range, Entry& entry) {
+  entry = {&record::thread_log, 0, 0};
+  ThreadLog* log = log_of_thread();
+  if (log == nullptr) return true;
+  bool begun = false;
+  if (range.is_plain) [[likely]]
+    begun = record::put_begin(*log, range.name_id, record::kNoFrame);
+  else if (!begin(*log, range.name, range.name_id, range.is_dynamic, range.details, begun))
+    return false;
+  if (begun) entry = {log, log->session, log->depth};
+  return true;
+}
+
+bool warn_of_overlap(PyObject* name) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  const bool done =
+      PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                       "strobe.range(%R) is left while another range is the innermost: around an await or "
+                       "a yield use 'async with', or decorate the function",
+                       name) == 0;
+  if (type == nullptr) return done;
+  PyErr_Restore(type, value, trace);
+  return true;
+}
+
+inline bool end_inline(const RangeObject& range, const Entry& entry, PyObject* exception_type) {
+  ThreadLog& log = record::thread_log;
+  // A range of an earlier recording, or of the parent before fork(), has no begin here.
+  if (entry.session == 0 || entry.session != log.session ||
+      entry.session != record::active_session.load(std::memory_order_relaxed))
+    return true;
+  const bool is_innermost = log.depth == entry.depth;
+  if (exception_type != nullptr && is_innermost && PyType_Check(exception_type)) {
+    static const record::Name kException("exception");
+    put_text_arg(log, kException.id(), reinterpret_cast<PyTypeObject*>(exception_type)->tp_name);
+  }
+  record::put_end(log);
+  return is_innermost || warn_of_overlap(range.name);
 }
 
 bool check_name(const char* function, PyObject* name) {
@@ -149,18 +183,8 @@ void free_range(PyObject* self) {
 
 PyObject* enter(PyObject* self, PyObject* /*none*/) {
   auto* range = reinterpret_cast<RangeObject*>(self);
-  Entry entry{&record::thread_log, 0, 0};
-  if (ThreadLog* log = log_of_thread()) {
-    bool begun = false;
-    if (range->is_plain) [[likely]]
-      begun = record::put_begin(*log, range->name_id, record::kNoFrame);
-    else if (!begin(*log, range->name, range->name_id, range->is_dynamic, range->details, begun))
-      return nullptr;
-    if (begun) {
-      entry.session = log->session;
-      entry.depth = log->depth;
-    }
-  }
+  Entry entry;
+  if (!begin_inline(*range, entry)) return nullptr;
   if (range->open++ == 0) [[likely]] {
     range->first = entry;
   } else {
@@ -203,23 +227,7 @@ PyObject* leave(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     PyErr_Format(PyExc_RuntimeError, "strobe.range(%R): left on a thread that has not entered it", range->name);
     return nullptr;
   }
-  ThreadLog& log = record::thread_log;
-  // A range of an earlier recording, or of the parent before fork(), has no begin here.
-  if (entry.session != 0 && entry.session == log.session &&
-      entry.session == record::active_session.load(std::memory_order_relaxed)) {
-    if (count > 0 && args[0] != Py_None && PyType_Check(args[0]) && log.depth == entry.depth) {
-      static const record::Name kException("exception");
-      put_text_arg(log, kException.id(), reinterpret_cast<PyTypeObject*>(args[0])->tp_name);
-    }
-    const bool is_innermost = log.depth == entry.depth;
-    record::put_end(log);
-    if (!is_innermost &&
-        PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                         "strobe.range(%R) is left while another range is the innermost: around an await or a yield "
-                         "use 'async with', or decorate the function",
-                         range->name) < 0)
-      return nullptr;
-  }
+  if (!end_inline(*range, entry, count > 0 && args[0] != Py_None ? args[0] : nullptr)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -388,6 +396,13 @@ PyMethodDef module_functions[] = {
 
 }  // namespace
 
+bool begin_range(PyObject* range, Entry& entry) {
+  return begin_inline(*reinterpret_cast<RangeObject*>(range), entry);
+}
+bool end_range(PyObject* range, const Entry& entry, PyObject* exception_type) {
+  return end_inline(*reinterpret_cast<RangeObject*>(range), entry, exception_type);
+}
+
 int add_range_type(PyObject* module) {
   interned_names = PyDict_New();
   if (interned_names == nullptr) return -1;
@@ -395,6 +410,7 @@ int add_range_type(PyObject* module) {
   if (range_type == nullptr) return -1;
   range_type->tp_vectorcall = make_range;
   if (PyModule_AddObjectRef(module, "range", reinterpret_cast<PyObject*>(range_type)) < 0) return -1;
+  if (add_function_type(module, range_type) < 0) return -1;
   return PyModule_AddFunctions(module, module_functions);
 }
 

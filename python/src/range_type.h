@@ -11,7 +11,25 @@
 
 #include "strobe/record/annotate.h"
 
+namespace strobe::record {
+struct ThreadLog;
+}
+
 namespace strobe::python {
+
+// One passage through a range: where it began. session 0: nothing recorded then.
+struct Entry {
+  const record::ThreadLog* log = nullptr;
+  uint32_t session = 0;
+  uint32_t depth = 0;
+};
+// Begins and ends a strobe.range without Python in between. The end gets the type of the exception that passes, or
+// null. False with an exception set; an exception that is already set stays.
+bool begin_range(PyObject* range, Entry& entry);
+bool end_range(PyObject* range, const Entry& entry, PyObject* exception_type);
+
+// Adds the type of functions that a range is around (`_strobe.ranged`); -1 with an exception set where that fails.
+int add_function_type(PyObject* module, PyTypeObject* range_type);
 
 // Adds `range`, `push`, `pop`, `mark` and `arg` to the module; -1 with an exception set where that fails.
 int add_range_type(PyObject* module);

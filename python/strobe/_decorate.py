@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any, Callable
 
-from ._strobe import range
+from ._strobe import range, ranged
 
 
 def by_own_name(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,21 +23,14 @@ def by_range(timed: range, function: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError(f"strobe.range decorates functions; {function!r} is none"
                         + (" (put it below @staticmethod or @classmethod)" if not isinstance(function, type) else ""))
     if inspect.isasyncgenfunction(function):
-        wrapper = _async_generator(timed, function)
+        wrapper: Callable[..., Any] = _async_generator(timed, function)
     elif inspect.iscoroutinefunction(function):
         wrapper = _coroutine(timed, function)
     elif inspect.isgeneratorfunction(function):
         wrapper = _generator(timed, function)
     else:
-        wrapper = _function(timed, function)
+        wrapper = ranged(timed, function)
     return functools.wraps(function)(wrapper)
-
-
-def _function(timed: range, function: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapper(*args: Any, **keywords: Any) -> Any:
-        with timed:
-            return function(*args, **keywords)
-    return wrapper
 
 
 def _coroutine(timed: range, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,12 @@
 """What a program records of itself, read back from its trace file."""
 import asyncio
+import copy
 import decimal
+import gc
+import inspect
+import pickle
 import threading
+import weakref
 
 import numpy
 import pytest
@@ -65,6 +70,37 @@ def test_decorated_functions(tmp_path):
     assert len(rows["test_decorated_functions.<locals>.Thing.method"]) == 1 and len(rows["static"]) == 1
     depths = rows["recursion"]
     assert [row["parent"] for row in depths[1:]] == [row["row"] for row in depths[:-1]] and len(depths) == 4
+
+
+@strobe.range("pickled", size=1)
+def to_be_pickled(x, *, y=2):
+    """Says something."""
+    if x < 0:
+        raise OverflowError("below 0")
+    return x + y
+
+
+def test_a_decorated_function_is_like_the_function(tmp_path):
+    assert pickle.loads(pickle.dumps(to_be_pickled)) is to_be_pickled and copy.deepcopy(to_be_pickled) is to_be_pickled
+    assert str(inspect.signature(to_be_pickled)) == "(x, *, y=2)" and to_be_pickled.__doc__ == "Says something."
+    assert to_be_pickled.__module__ == __name__ and inspect.unwrap(to_be_pickled)(1) == 3
+    to_be_pickled.own = 5
+    assert to_be_pickled.own == 5 and weakref.ref(to_be_pickled)() is to_be_pickled
+    assert "to_be_pickled" in repr(to_be_pickled)
+    kept = weakref.ref(strobe.range(lambda: kept))
+    gc.collect()
+    assert kept() is None
+
+    def work():
+        with pytest.raises(OverflowError):
+            to_be_pickled(-1)
+        with pytest.raises(TypeError):
+            to_be_pickled()
+        assert to_be_pickled(*[1], **{"y": 5}) == 6
+    trace, _ = record(tmp_path / "T.sqlite", work)
+    assert {key: value for key, value in payload(trace).items() if key[1] == "exception"} == \
+        {(0, "exception"): "OverflowError", (1, "exception"): "TypeError"}
+    assert len(trace.ranges()) == 3
 
 
 def test_coroutines_and_generators_become_intervals(tmp_path):
