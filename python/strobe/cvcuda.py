@@ -91,9 +91,9 @@ def parse_validate_default_args(parser: argparse.ArgumentParser) -> argparse.Nam
         raise ValueError(f"input_path is {args.input_path!r}, expected a file or folder that exists")
     if not os.path.isdir(args.output_dir):
         raise ValueError(f"output_dir is {args.output_dir!r}, expected a folder that exists")
-    gpus = _visible_gpus()
-    if gpus and not 0 <= args.device_id < gpus:
-        raise ValueError(f"device_id is {args.device_id}, expected 0 to {gpus - 1}")
+    devices = _visible_devices()
+    if devices and args.device_id not in devices:
+        raise ValueError(f"device_id is {args.device_id}, expected one of {', '.join(map(str, sorted(devices)))}")
     if hasattr(args, "batch_size") and args.batch_size < 1:
         raise ValueError(f"batch_size is {args.batch_size}, expected 1 or more")
     for side in ("target_img_height", "target_img_width"):
@@ -206,10 +206,14 @@ def _query(fields: str, device: int | None = None) -> list[list[str]]:
     return [[cell.strip() for cell in line.split(",")] for line in (said or "").splitlines() if line.strip()]
 
 
-def _visible_gpus() -> int:
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+def _visible_devices() -> set[int]:
+    """Numbers by which a visible GPU may be called: its place among them, and, as the launcher gives both, its own."""
     known = len(_query("index"))
-    return known if visible is None else min(known, len([one for one in visible.split(",") if one.strip()]))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return set(range(known))
+    listed = [one.strip() for one in visible.split(",") if one.strip()][:known]
+    return set(range(len(listed))) | {int(one) for one in listed if one.isdigit() and int(one) < known}
 
 
 def _device_name(device: int) -> str:

@@ -147,11 +147,14 @@ def test_clocks_without_a_gpu(tmp_path, monkeypatch, caplog):
 
 
 def test_devices(two_gpus, monkeypatch, args, benchmarking):
-    with pytest.raises(ValueError, match="device_id is 2, expected 0 to 1"):
+    with pytest.raises(ValueError, match="device_id is 2, expected one of 0, 1"):
         parse(monkeypatch, "-i", "/", "-d", "2")
     assert parse(monkeypatch, "-i", "/", "-d", "1").device_id == 1
+    # The launcher gives each process one GPU and that GPU's number.
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    with pytest.raises(ValueError, match="device_id is 1, expected 0 to 0"):
+    assert parse(monkeypatch, "-i", "/", "-d", "1").device_id == 1
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with pytest.raises(ValueError, match="device_id is 1, expected one of 0"):
         parse(monkeypatch, "-i", "/", "-d", "1")
     assert CvCudaPerf("demo", args).finalize()["meta"]["device"] == {"id": 0, "name": "Test GPU"}
 
