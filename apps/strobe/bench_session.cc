@@ -204,7 +204,7 @@ class Session {
   void print(const std::vector<bench::ProcessResult>& results, const bench::Warmup& warmup, bool settled,
              const fs::path& path, const Json& missing) const {
     Table stages = bench::stage_table(results, warmup);
-    std::string cut = fmt::format("warm-up: {} batches at the front and {} at the back of each level do not count",
+    std::string cut = fmt::format("warm-up: of each level the first {} and the last {} batches do not count",
                                   warmup.front, warmup.back);
     if (options_.warmup.automatic) cut += " (MSER-5)";
     stages.notes.push_back(cut);

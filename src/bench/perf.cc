@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <unordered_map>
@@ -12,6 +11,7 @@
 
 #include "base/file.h"
 #include "bench/color.h"
+#include "bench/environment.h"
 #include "bench/figures.h"
 #include "bench/latency.h"
 #include "bench/nvtx_ranges.h"
@@ -96,11 +96,6 @@ Result<void> check_name(std::string_view name) {
   return {};
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : value;
-}
-
 std::atomic<uint64_t> last_serial{0}, last_thread{0};
 
 // The thread's ranges of the Perf that it used last.
@@ -118,7 +113,7 @@ struct Perf::State {
   std::string obj_name;
   PerfOptions options;
   bool collecting = false;
-  std::optional<Error> refused;  // by the environment; shown in finalize()
+  std::optional<Error> refused;  // the environment, or a range in a Scope; shown in finalize()
   Warmup warmup;
   Rules rules = Rules::kStrobe;
   uint64_t serial = 0;
@@ -127,6 +122,11 @@ struct Perf::State {
   std::unordered_map<uint64_t, ThreadRanges*> by_thread;
   std::vector<std::unique_ptr<ThreadRanges>> threads;
   std::vector<Request> requests;
+
+  void refuse(Error error) {
+    const std::lock_guard lock(mutex);
+    if (!refused) refused = std::move(error);
+  }
 
   ThreadRanges& mine() {
     if (cached.serial == serial) return *cached.ranges;
@@ -175,23 +175,15 @@ Perf::Perf(std::string obj_name, PerfOptions options) : state_(std::make_unique<
   state.obj_name = std::move(obj_name);
   state.options = std::move(options);
   state.serial = ++last_serial;
-  state.collecting = state.options.collect.value_or(!environment("BENCHMARK_PY").empty());
+  state.collecting = state.options.collect.value_or(wanted_by_environment());
   if (!state.collecting) return;
+  const auto keep = [&state](auto result, auto& into) {
+    if (result) into = *result;
+    if (!result) state.refused = std::move(result).error();
+  };
+  keep(state.options.rules ? Result<Rules>(*state.options.rules) : rules_of_environment(), state.rules);
+  keep(state.options.warmup ? Result<Warmup>(*state.options.warmup) : warmup_of_environment(), state.warmup);
   if (auto name = check_name(state.obj_name); !name) state.refused = std::move(name.error().at("obj_name"));
-  if (state.options.warmup) {
-    state.warmup = *state.options.warmup;
-  } else if (const std::string text = environment("STROBE_BENCH_WARMUP"); !text.empty()) {
-    auto warmup = parse_warmup(text);
-    if (warmup) state.warmup = *warmup;
-    if (!warmup) state.refused = std::move(warmup.error().at("STROBE_BENCH_WARMUP"));
-  }
-  if (state.options.rules) {
-    state.rules = *state.options.rules;
-  } else if (const std::string text = environment("STROBE_BENCH_RULES"); !text.empty()) {
-    auto rules = parse_rules(text);
-    if (rules) state.rules = *rules;
-    if (!rules) state.refused = std::move(rules.error().at("STROBE_BENCH_RULES"));
-  }
 }
 
 Perf::~Perf() = default;
@@ -202,8 +194,8 @@ bool Perf::collecting() const {
 
 Result<void> Perf::push_range(std::string_view message, const RangeStyle& style, std::optional<int64_t> batch_index) {
   if (message.empty()) return usage_error("a range needs a message");
-  if (batch_index && *batch_index < 0)
-    return usage_error("batch index " + std::to_string(*batch_index) + ": expected 0 or more");
+  if (batch_index && (*batch_index < 0 || *batch_index > kMostItems))
+    return usage_error("batch index " + std::to_string(*batch_index) + ": expected 0 to " + std::to_string(kMostItems));
   ThreadRanges& mine = state_->mine();
   const std::lock_guard lock(mine.mutex);
   mine.label = message;
@@ -242,8 +234,9 @@ Result<void> Perf::pop_range(std::optional<int64_t> total_items, bool delete_ran
     const std::string place = "pop_range of " + mine.path_of(open.node, state_->obj_name) + ": ";
     if (!open.batch_index)
       return usage_error(place + "total_items closes a batch, but this range was pushed without a batch index");
-    if (*total_items < 0)
-      return usage_error(place + "total_items " + std::to_string(*total_items) + ", expected 0 or more");
+    if (*total_items < 0 || *total_items > kMostItems)
+      return usage_error(place + "total_items " + std::to_string(*total_items) + ", expected 0 to " +
+                         std::to_string(kMostItems));
   }
   mine.open.pop_back();
   if (record::recording()) {
@@ -261,6 +254,21 @@ Result<void> Perf::pop_range(std::optional<int64_t> total_items, bool delete_ran
     State::remove_below(mine, open.node);
   }
   return {};
+}
+
+Perf::Scope::Scope(Perf& perf, std::string_view message, const RangeStyle& style, std::optional<int64_t> batch_index)
+    : perf_(perf) {
+  auto pushed = perf.push_range(message, style, batch_index);
+  open_ = pushed.has_value();
+  if (!pushed) perf.state_->refuse(std::move(pushed).error());
+}
+
+Perf::Scope::~Scope() {
+  if (!open_) return;
+  if (auto popped = perf_.pop_range(items_, delete_); !popped) {
+    perf_.state_->refuse(std::move(popped).error());
+    (void)perf_.pop_range();
+  }
 }
 
 void Perf::completed(const Arrival& arrival) {
@@ -319,8 +327,8 @@ RangeTimes Perf::State::gather() const {
 Result<std::string> Perf::finalize() {
   State& state = *state_;
   if (!state.collecting) return std::string("{}");
-  if (state.refused) return *state.refused;
   const std::lock_guard lock(state.mutex);
+  if (state.refused) return *state.refused;
   size_t open = 0;
   std::string one;
   for (const auto& thread : state.threads) {
@@ -340,8 +348,7 @@ Result<std::string> Perf::finalize() {
     meta.update(given);
   }
   if (!meta["strobe"].is_object()) meta["strobe"] = Json::object();
-  if (!state.requests.empty())
-    meta["strobe"]["latency"] = latency_figures(state.requests, environment("STROBE_BENCH_ARRIVALS"));
+  if (!state.requests.empty()) meta["strobe"]["latency"] = latency_figures(state.requests, arrivals_of_environment());
   const RangeTimes ranges = state.gather();
   const Json benchmark =
       benchmark_of(state.obj_name, ranges, resolve(state.warmup, ranges), state.rules, std::move(meta));

@@ -9,6 +9,9 @@
 
 namespace strobe::bench {
 
+// Indices and counts up to here: their sums stay whole numbers, too.
+inline constexpr int64_t kMostItems = 1'000'000'000'000;
+
 struct BatchMark {
   int64_t index = 0;
   std::optional<int64_t> items;  // nothing: was pushed with an index, but popped without a count

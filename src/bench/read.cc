@@ -19,7 +19,9 @@ std::optional<int64_t> index_in_name(std::string_view name) {
   int64_t index = 0;
   const std::string_view digits = name.substr(underscore + 1);
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (digits.empty() || failed != std::errc{} || end != digits.data() + digits.size() || index < 0) return std::nullopt;
+  if (digits.empty() || failed != std::errc{} || end != digits.data() + digits.size() || index < 0 ||
+      index > kMostItems)
+    return std::nullopt;
   return index;
 }
 
@@ -27,6 +29,14 @@ std::optional<double> time_of(const Json& value) {
   if (!value.is_number()) return std::nullopt;
   const auto ms = value.get<double>();
   return std::isfinite(ms) ? std::optional(ms) : std::nullopt;
+}
+
+// Means over processes are no integers in the file, even where they are whole.
+std::optional<int64_t> count_of(const Json& value) {
+  if (!value.is_number()) return std::nullopt;
+  const auto number = value.get<double>();
+  if (!(number >= 0 && number <= static_cast<double>(kMostItems))) return std::nullopt;
+  return static_cast<int64_t>(std::llround(number));
 }
 
 class Reader {
@@ -41,8 +51,9 @@ class Reader {
         return bad_data("batch " + path + ": expected [index, items]");
       BatchMark batch{.index = mark[0].get<int64_t>(), .items = {}};
       if (mark[1].is_number_integer()) batch.items = mark[1].get<int64_t>();
-      if (batch.index < 0 || (batch.items && *batch.items < 0))
-        return bad_data("batch " + path + ": index and items must be 0 or more");
+      const auto sound = [](int64_t count) { return count >= 0 && count <= kMostItems; };
+      if (!sound(batch.index) || !sound(batch.items.value_or(0)))
+        return bad_data("batch " + path + ": index and items must be 0 to " + std::to_string(kMostItems));
       marks_[path] = batch;
     }
     return {};
@@ -55,8 +66,11 @@ class Reader {
     for (const auto& [key, value] : level.items()) {
       if (!value.is_object()) continue;
       const std::string below = path.empty() ? key : path + "/" + key;
-      if (infer && value.contains("total_items") && value["total_items"].is_number_integer())
-        if (const auto index = index_in_name(key)) marks_[below] = {*index, value["total_items"].get<int64_t>()};
+      if (infer && value.contains("total_items")) {
+        const auto index = index_in_name(key);
+        const auto items = count_of(value["total_items"]);
+        if (index && items) marks_[below] = {*index, *items};
+      }
       const auto mark = marks_.find(below);
       const bool is_batch = mark != marks_.end();
       STROBE_TRY(nested(value, below, inside || is_batch, depth + 1, infer_));

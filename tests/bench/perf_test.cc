@@ -198,6 +198,28 @@ TEST_F(PerfTest, MetaIsTheUsersOwn) {
   EXPECT_FALSE(Perf("demo", with_meta).finalize());
 }
 
+TEST_F(PerfTest, AScopeIsARange) {
+  Perf perf("demo", options());
+  {
+    const Perf::Scope level(perf, "level");
+    for (int64_t i = 0; i < 2; ++i) {
+      Perf::Scope batch(perf, "batch", {}, i);
+      const Perf::Scope stage(perf, "decode");
+      batch.items(4);
+      if (i == 1) batch.discard();
+    }
+  }
+  const Json level = Json::parse(*perf.finalize())["data"]["demo"]["level"];
+  EXPECT_EQ(level["total_items"], 4);
+  EXPECT_TRUE(level["batch_0"].contains("decode"));
+  EXPECT_FALSE(level.contains("batch_1"));
+  {
+    Perf::Scope wrong(perf, "no_batch");
+    wrong.items(4);
+  }
+  EXPECT_THAT(perf.finalize().error().message(), HasSubstr("without a batch index"));
+}
+
 TEST_F(PerfTest, LatencyCountsFromTheIntendedArrival) {
   Perf perf("demo", options());
   Arrivals arrivals = Arrivals::constant(1000);

@@ -1,16 +1,19 @@
 // Benchmark ranges of a program, in the format of CV-CUDA's samples (docs/bench.md): what its CvCudaPerf is there.
 //
-//     strobe::bench::Perf perf("detect", {.output_dir = out, .device_id = 0});
-//     perf.push_range("pipeline");
-//     for (int64_t i = 0; i < batches; ++i) {
-//       perf.push_range("batch", {}, i);  // named "batch_<i>"; what is pushed until its pop is inside this batch
-//       perf.push_range("decode");
-//       ...
-//       perf.pop_range();
-//       perf.pop_range(items);
+//     using strobe::bench::Perf;
+//     Perf perf("detect", {.output_dir = out, .device_id = 0});
+//     {
+//       const Perf::Scope pipeline(perf, "pipeline");
+//       for (int64_t i = 0; i < batches; ++i) {
+//         Perf::Scope batch(perf, "batch", {}, i);  // named "batch_<i>"; what begins in it is inside this batch
+//         {
+//           const Perf::Scope stage(perf, "decode");
+//           ...
+//         }
+//         batch.items(8);
+//       }
 //     }
-//     perf.pop_range();
-//     perf.finalize();  // writes output_dir/benchmark.json
+//     const auto written = perf.finalize();  // output_dir/benchmark.json
 //
 // Every range also goes to the recorder (strobe/record/annotate.h) and to NVTX, so that `strobe record` and Nsight
 // Systems see it. Figures are collected only where the environment has BENCHMARK_PY, which `strobe bench` sets.
@@ -78,6 +81,22 @@ class Perf {
   // belongs to the pop of a range that was pushed with an index. delete_range takes the range and all below it out of
   // the results; it stays in the timeline. Errors, while collecting: kUsage (no range is open, or none with an index).
   Result<void> pop_range(std::optional<int64_t> total_items = {}, bool delete_range = false);
+
+  // A range until the end of the scope, on one thread. What is wrong with it is said by finalize().
+  class Scope {
+   public:
+    Scope(Perf& perf, std::string_view message, const RangeStyle& style = {}, std::optional<int64_t> batch_index = {});
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope();
+    void items(int64_t total) { items_ = total; }  // as total_items of pop_range()
+    void discard() { delete_ = true; }             // as delete_range
+
+   private:
+    Perf& perf_;
+    bool open_ = false, delete_ = false;
+    std::optional<int64_t> items_;
+  };
 
   // A request of an open-loop load is done: its latency counts from its intended arrival (queueing included).
   void completed(const Arrival& arrival);
