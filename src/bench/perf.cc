@@ -151,8 +151,8 @@ struct Perf::State {
         ranges.children.try_emplace(uint64_t{parent} << 32 | known->second, static_cast<uint32_t>(ranges.nodes.size()));
     if (is_new) {
       const Node& above = ranges.nodes[parent];
-      ranges.nodes.push_back({.parent = parent, .name = &known->first});
-      ranges.nodes.back().inside = above.inside || above.batch_index.has_value();
+      const bool inside = above.inside || above.batch_index.has_value();
+      ranges.nodes.push_back({.parent = parent, .name = &known->first, .inside = inside});
     }
     return child->second;
   }

@@ -1,5 +1,6 @@
 #include "bench/read.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -92,6 +93,8 @@ class Reader {
       for (const auto& path : inside)
         if (path.is_string()) inside_paths.insert(path.get<std::string>());
     for (const auto& [path, value] : data.items()) {
+      if (std::count(path.begin(), path.end(), '/') > static_cast<std::ptrdiff_t>(kDeepest))
+        return bad_data("data: nested deeper than " + std::to_string(kDeepest) + " levels");
       const auto mark = marks_.find(path);
       RangeTime range{.path = path, .inside = mark == marks_.end() && inside_paths.count(path) > 0};
       if (mark != marks_.end()) range.batch = mark->second;

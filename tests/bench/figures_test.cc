@@ -158,6 +158,8 @@ TEST(Read, WhatCannotBeOneIsRefused) {
   deep += "1";
   for (int i = 0; i < 501; ++i) deep += "}";
   EXPECT_FALSE(read_benchmark(deep));
+  const std::string long_path(500, '/');
+  EXPECT_FALSE(read_benchmark(R"({"meta": {}, "batch_info": {}, "data": {")" + long_path + R"(": [0, 0]}})"));
   EXPECT_FALSE(read_mean(R"({"mean_all_batches": {}})"));
   EXPECT_TRUE(read_mean(R"({"mean_all_batches": {}, "mean_data": {}})"));
 }

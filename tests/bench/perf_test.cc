@@ -220,6 +220,30 @@ TEST_F(PerfTest, AScopeIsARange) {
   EXPECT_THAT(perf.finalize().error().message(), HasSubstr("without a batch index"));
 }
 
+TEST_F(PerfTest, ManyBatchesOfSeveralThreads) {
+  Perf perf("demo", options());
+  constexpr int64_t kBatches = 3000;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread)
+    threads.emplace_back([&perf, thread] {
+      const std::string name = "level" + std::to_string(thread);
+      const Perf::Scope level(perf, name);
+      for (int64_t i = 0; i < kBatches; ++i) {
+        Perf::Scope batch(perf, "batch", {}, i);
+        const Perf::Scope stage(perf, "decode");
+        batch.items(2);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  const Json json = Json::parse(*perf.finalize());
+  for (int thread = 0; thread < 3; ++thread) {
+    const Json& level = json["data"]["demo"]["level" + std::to_string(thread)];
+    EXPECT_EQ(level["total_items"], 2 * kBatches);
+    EXPECT_EQ(json["meta"]["total_batches"]["demo/level" + std::to_string(thread)], kBatches);
+    EXPECT_FALSE(level["batch_2999"]["decode"].contains("total_items"));
+  }
+}
+
 TEST_F(PerfTest, LatencyCountsFromTheIntendedArrival) {
   Perf perf("demo", options());
   Arrivals arrivals = Arrivals::constant(1000);
