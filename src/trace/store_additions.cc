@@ -7,54 +7,6 @@ namespace strobe::trace {
 
 namespace {
 
-void bind_text(Statement& insert, int column, StringId id) {
-  id == 0 ? insert.bind_null(column) : insert.bind(column, int64_t{id});
-}
-
-// Of Ranges or Marks.
-template <typename Owners>
-Result<void> write_categories(Database& database, const char* table, const Owners& rows) {
-  if (rows.category.empty() && rows.domain.empty()) return {};
-  STROBE_ASSIGN(Statement insert, database.prepare(std::string("INSERT INTO ") + table + " VALUES (?, ?, ?)"));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows.category_of(i) == 0 && rows.domain_of(i) == 0) continue;
-    insert.bind(0, static_cast<int64_t>(i));
-    bind_text(insert, 1, rows.category_of(i));
-    bind_text(insert, 2, rows.domain_of(i));
-    STROBE_TRY(insert.insert());
-  }
-  return {};
-}
-
-Result<void> write_mark_arguments(Database& database, const MarkArguments& arguments) {
-  STROBE_ASSIGN(Statement insert, database.prepare("INSERT INTO STROBE_MARK_ARGUMENT VALUES (?, ?, ?, ?, ?)"));
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    insert.bind(0, int64_t{arguments.mark[i]});
-    insert.bind(1, int64_t{arguments.key[i]});
-    for (int column = 2; column < 5; ++column) insert.bind_null(column);
-    const auto& value = arguments.value[i];
-    if (const auto* integer = std::get_if<int64_t>(&value))
-      insert.bind(2, *integer);
-    else if (const auto* real = std::get_if<double>(&value))
-      insert.bind(3, *real);
-    else
-      insert.bind(4, int64_t{std::get<StringId>(value)});
-    STROBE_TRY(insert.insert());
-  }
-  return {};
-}
-
-Result<void> write_counter_lanes(Database& database, const Counters& counters) {
-  STROBE_ASSIGN(Statement insert, database.prepare("INSERT INTO STROBE_COUNTER_LANE VALUES (?, ?)"));
-  for (size_t i = 0; i < counters.lane.size(); ++i) {
-    if (counters.lane[i] == kNone) continue;
-    insert.bind(0, static_cast<int64_t>(i));
-    insert.bind(1, int64_t{counters.lane[i]});
-    STROBE_TRY(insert.insert());
-  }
-  return {};
-}
-
 class AdditionsReader {
  public:
   AdditionsReader(Database& database, ReadBudget& budget, const std::vector<StringId>& strings, Timeline& timeline)
@@ -141,13 +93,6 @@ class AdditionsReader {
 };
 
 }  // namespace
-
-Result<void> write_additions(Database& database, const Timeline& timeline) {
-  STROBE_TRY(write_categories(database, "STROBE_RANGE_CATEGORY", timeline.ranges));
-  STROBE_TRY(write_categories(database, "STROBE_MARK_CATEGORY", timeline.marks));
-  STROBE_TRY(write_mark_arguments(database, timeline.mark_arguments));
-  return write_counter_lanes(database, timeline.counters);
-}
 
 Result<void> read_additions(Database& database, ReadBudget& budget, const std::vector<StringId>& strings,
                             Timeline& timeline, bool all) {

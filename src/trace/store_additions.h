@@ -11,8 +11,6 @@
 
 namespace strobe::trace {
 
-Result<void> write_additions(Database& database, const Timeline& timeline);
-
 // To be called when the timeline has its ranges, marks, counters and lanes. strings: by id in the file. all: not of
 // ranges alone.
 Result<void> read_additions(Database& database, ReadBudget& budget, const std::vector<StringId>& strings,

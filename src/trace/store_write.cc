@@ -1,4 +1,3 @@
-#include <cmath>
 #include <ctime>
 
 #include "base/version.h"
@@ -7,7 +6,7 @@
 #include "trace/schema.h"
 #include "trace/sqlite.h"
 #include "trace/store.h"
-#include "trace/store_additions.h"
+#include "trace/store_bulk.h"
 
 namespace strobe::trace {
 
@@ -47,14 +46,6 @@ class Writer {
     STROBE_TRY(write_session());
     STROBE_TRY(write_strings());
     STROBE_TRY(write_lanes());
-    STROBE_TRY(write_ranges());
-    STROBE_TRY(write_device_ops());
-    STROBE_TRY(write_api_calls());
-    STROBE_TRY(write_marks());
-    STROBE_TRY(write_arguments());
-    STROBE_TRY(write_flows());
-    STROBE_TRY(write_counters());
-    STROBE_TRY(write_additions(database_, timeline_));
     STROBE_TRY(write_network());
     STROBE_TRY(write_tables());
     STROBE_TRY(write_losses());
@@ -151,127 +142,6 @@ class Writer {
 
   static void bind_unless(Statement& insert, int column, int64_t value, int64_t none) {
     value == none ? insert.bind_null(column) : insert.bind(column, value);
-  }
-
-  Result<void> write_ranges() {
-    const Ranges& ranges = timeline_.ranges;
-    if (ranges.size() == 0) return {};
-    // SQLite appends without a search where it numbers the rows itself, which it does from the first one on.
-    STROBE_ASSIGN(Statement first, database_.prepare("INSERT INTO STROBE_RANGE VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    STROBE_ASSIGN(Statement next,
-                  database_.prepare("INSERT INTO STROBE_RANGE (kind, laneId, start, end, nameId, frame, "
-                                    "open, isAsync) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      Statement& insert = i == 0 ? first : next;
-      insert.bind(0, i < ranges.kind.size() ? static_cast<int64_t>(ranges.kind[i]) : 0);
-      insert.bind(1, int64_t{ranges.lane[i]});
-      insert.bind(2, ranges.start_ns[i]);
-      insert.bind(3, ranges.end_ns[i]);
-      insert.bind(4, int64_t{ranges.name[i]});
-      bind_unless(insert, 5, ranges.frame[i], kNoFrame);
-      insert.bind(6, int64_t{ranges.open[i]});
-      insert.bind(7, int64_t{ranges.is_async[i]});
-      STROBE_TRY(insert.insert());
-    }
-    return {};
-  }
-
-  Result<void> write_device_ops() {
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_DEVICE_OP VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                                                      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    for (const DeviceOp& op : timeline_.device_ops) {
-      insert.bind(0, int64_t{op.range});
-      bind_unless(insert, 1, op.launch, kNone);
-      bind_unless(insert, 2, op.correlation, 0);
-      bind_unless(insert, 3, op.bytes, -1);
-      insert.bind(4, int64_t{op.copy_kind});
-      insert.bind(5, int64_t{op.source_kind});
-      insert.bind(6, int64_t{op.target_kind});
-      insert.bind(7, int64_t{op.sync_type});
-      bind_unless(insert, 8, op.sync_stream, kNone);
-      bind_unless(insert, 9, op.sync_correlation, 0);
-      for (int axis = 0; axis < 3; ++axis) {
-        insert.bind(10 + axis, int64_t{op.grid[axis]});
-        insert.bind(13 + axis, int64_t{op.block[axis]});
-      }
-      bind_unless(insert, 16, op.registers, -1);
-      bind_unless(insert, 17, op.static_shared, -1);
-      bind_unless(insert, 18, op.dynamic_shared, -1);
-      STROBE_TRY(insert.insert());
-    }
-    return {};
-  }
-
-  Result<void> write_api_calls() {
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_API_CALL VALUES (?, ?)"));
-    for (const ApiCall& call : timeline_.api_calls) {
-      insert.bind(0, int64_t{call.range});
-      bind_unless(insert, 1, call.correlation, 0);
-      STROBE_TRY(insert.insert());
-    }
-    return {};
-  }
-
-  Result<void> write_marks() {
-    const Marks& marks = timeline_.marks;
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_MARK VALUES (?, ?, ?, ?, ?)"));
-    for (size_t i = 0; i < marks.size(); ++i) {
-      insert.bind(0, static_cast<int64_t>(i));
-      insert.bind(1, marks.time_ns[i]);
-      insert.bind(2, int64_t{marks.name[i]});
-      insert.bind(3, int64_t{marks.lane[i]});
-      bind_unless(insert, 4, marks.frame[i], kNoFrame);
-      STROBE_TRY(insert.insert());
-    }
-    return {};
-  }
-
-  Result<void> write_arguments() {
-    const Arguments& arguments = timeline_.arguments;
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_ARGUMENT VALUES (?, ?, ?, ?, ?)"));
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      insert.bind(0, int64_t{arguments.range[i]});
-      insert.bind(1, int64_t{arguments.key[i]});
-      for (int column = 2; column < 5; ++column) insert.bind_null(column);
-      const auto& value = arguments.value[i];
-      if (const auto* integer = std::get_if<int64_t>(&value))
-        insert.bind(2, *integer);
-      else if (const auto* real = std::get_if<double>(&value))
-        insert.bind(3, *real);
-      else
-        insert.bind(4, int64_t{std::get<StringId>(value)});
-      STROBE_TRY(insert.insert());
-    }
-    return {};
-  }
-
-  Result<void> write_flows() {
-    const Flows& flows = timeline_.flows;
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_FLOW VALUES (?, ?, ?, ?, ?, ?, ?)"));
-    for (size_t i = 0; i < flows.size(); ++i) {
-      insert.bind(0, int64_t{flows.name[i]});
-      insert.bind(1, flows.from_ns[i]);
-      insert.bind(2, flows.to_ns[i]);
-      bind_unless(insert, 3, flows.from_range[i], kNone);
-      bind_unless(insert, 4, flows.to_range[i], kNone);
-      bind_unless(insert, 5, flows.from_lane[i], kNone);
-      bind_unless(insert, 6, flows.to_lane[i], kNone);
-      STROBE_TRY(insert.insert());
-    }
-    return {};
-  }
-
-  Result<void> write_counters() {
-    const Counters& counters = timeline_.counters;
-    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_COUNTER VALUES (?, ?, ?, ?)"));
-    for (size_t i = 0; i < counters.size(); ++i) {
-      insert.bind(0, counters.time_ns[i]);
-      insert.bind(1, int64_t{counters.name[i]});
-      insert.bind(2, int64_t{counters.pid[i]});
-      insert.bind(3, counters.value[i]);
-      STROBE_TRY(insert.insert());
-    }
-    return {};
   }
 
   Result<void> write_network() {
@@ -384,7 +254,9 @@ Result<void> write_store(const Timeline& timeline, const fs::path& path) {
   return write_new_file(path, [&timeline](const fs::path& temporary) -> Result<void> {
     STROBE_ASSIGN(Database database, Database::create(temporary, page_size_for(timeline)));
     STROBE_TRY(Writer(timeline, database).write());
-    return database.close();
+    STROBE_ASSIGN(const RootPages roots, root_pages(database));
+    STROBE_TRY(database.close());
+    return write_bulk_tables(timeline, temporary, roots);
   });
 }
 
