@@ -1,15 +1,11 @@
-#include <algorithm>
-#include <filesystem>
 #include <vector>
 
-#include "media/common/natural_order.h"
+#include "media/common/picture_files.h"
 #include "media/ffmpeg/sources.h"
 #include "media/ffmpeg/video_input.h"
 
 namespace strobe::media {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Picture {
   AVFramePtr pixels;
@@ -25,20 +21,6 @@ Result<Picture> read_picture(const std::string& path, const SourceOptions& optio
   STROBE_ASSIGN(AVFramePtr pixels, input->next());
   if (!pixels) return bad_data("not a picture: nothing in it can be decoded").at(path);
   return Picture{std::move(pixels), input->info(), input->damaged()};
-}
-
-Result<std::vector<std::string>> list_pictures(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code failed;
-  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
-    if (has_picture_extension(it->path().string()) && !it->path().filename().string().starts_with(".")) {
-      paths.push_back(it->path().string());
-    }
-  }
-  if (failed) return io_error(folder + ": cannot be read: " + failed.message());
-  if (paths.empty()) return not_found(folder + ": no pictures in this folder (.jpg, .png, .bmp, ...)");
-  std::sort(paths.begin(), paths.end(), natural_less);
-  return paths;
 }
 
 class PictureSource : public Source {
