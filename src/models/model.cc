@@ -36,6 +36,19 @@ Result<void> check_known(const std::string& name) {
                                what, fmt::join(builtin_names(), ", ")));
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    lines.push_back(std::move(line));
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
 // A size that the network's strides do not divide would leave maps that no longer fit each other.
 Result<void> check_size(const char* side, int64_t asked, int64_t stride, const std::string& name) {
   if (asked == 0 || (asked > 0 && asked % stride == 0)) return {};
@@ -63,13 +76,25 @@ Result<void> add_labels(Graph& graph, const fs::path& path) {
       .at(path.string());
 }
 
-Result<void> add_weights(Graph& graph, const OpenOptions& options) {
-  if (options.weights.empty()) return seed_weights(graph, options.seed);
+// Weights that bring their class names along, as those that strobe trained do.
+Result<void> take_weights(Graph& graph, Safetensors content) {
+  const auto labels = content.metadata.find("labels");
+  if (labels != content.metadata.end()) graph.labels = lines_of(labels->second);
+  return set_weights(graph, std::move(content));
+}
+
+Result<void> add_weights(Graph& graph, const std::string& name, const OpenOptions& options) {
+  if (options.weights.empty()) {
+    const ZooEntry* entry = find_in_zoo(name);
+    if (options.seeded || !entry || !entry->weights) return seed_weights(graph, options.seed);
+    STROBE_ASSIGN(Safetensors content, read_safetensors(entry->weights()));
+    return take_weights(graph, std::move(content));
+  }
   STROBE_ASSIGN(const std::string bytes, read_file(options.weights));
   const auto load = [&]() -> Result<void> {
     if (options.weights.extension() != ".safetensors") return load_darknet_weights(graph, bytes);
     STROBE_ASSIGN(Safetensors content, read_safetensors(bytes));
-    return set_weights(graph, std::move(content));
+    return take_weights(graph, std::move(content));
   };
   auto loaded = load();
   if (!loaded) return std::move(loaded).error().at(options.weights.string());
@@ -80,17 +105,8 @@ Result<void> add_weights(Graph& graph, const OpenOptions& options) {
 
 Result<std::vector<std::string>> read_labels(const fs::path& path) {
   STROBE_ASSIGN(const std::string text, read_file(path));
-  std::vector<std::string> labels;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (line.find('\0') != std::string::npos) return bad_data("binary data, expected one class name a line").at(path);
-    labels.push_back(std::move(line));
-  }
-  while (!labels.empty() && labels.back().empty()) labels.pop_back();
-  return labels;
+  if (text.find('\0') != std::string::npos) return bad_data("binary data, expected one class name a line").at(path);
+  return lines_of(text);
 }
 
 Result<Graph> open_graph(const std::string& name, const OpenOptions& options) {
@@ -102,7 +118,7 @@ Result<Graph> open_graph(const std::string& name, const OpenOptions& options) {
     STROBE_TRY(check_size("height", options.height, stride, graph.name));
     STROBE_ASSIGN(graph, structure(name, {options.width, options.height}));
   }
-  STROBE_TRY(add_weights(graph, options));
+  STROBE_TRY(add_weights(graph, name, options));
   STROBE_TRY(add_labels(graph, options.labels));
   return graph;
 }

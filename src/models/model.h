@@ -12,7 +12,8 @@ namespace strobe::models {
 
 struct OpenOptions {
   std::filesystem::path
-      weights;  // Darknet's, or *.safetensors; empty for a built-in network: seeded weights, graph.trained = false
+      weights;  // Darknet's, or *.safetensors; empty: a built-in network's own, or seeded ones (graph.trained = false)
+  bool seeded = false;            // seeded weights even where the network has its own
   std::filesystem::path labels;   // one class name a line; empty: COCO's 80 names when the network has 80 classes
   int64_t width = 0, height = 0;  // 0: the network's own input size
   uint64_t seed = 1;

@@ -16,14 +16,14 @@ int64_t far_pad(int64_t size, int64_t kernel, int64_t stride, int64_t pad, bool 
 
 }  // namespace
 
-LayerId ModuleBuilder::picture(const ZooOptions& options, int64_t own_size) {
+LayerId ModuleBuilder::picture(const ZooOptions& options, int64_t own_width, int64_t own_height) {
   InputRule rule;
   const float mean[] = {0.485F, 0.456F, 0.406F};
   const float deviation[] = {0.229F, 0.224F, 0.225F};
   std::copy(std::begin(mean), std::end(mean), rule.mean);
   std::copy(std::begin(deviation), std::end(deviation), rule.deviation);
-  auto id =
-      builder_.input({3, options.height ? options.height : own_size, options.width ? options.width : own_size}, rule);
+  auto id = builder_.input({3, options.height ? options.height : own_height, options.width ? options.width : own_width},
+                           rule);
   if (id) return *id;
   fail(std::move(id).error());
   return 0;

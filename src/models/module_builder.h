@@ -18,7 +18,8 @@ class ModuleBuilder {
 
   // 3 channels, `own_size` pixels a side unless the options say otherwise; scaled and normalised as ImageNet's
   // networks.
-  LayerId picture(const ZooOptions& options, int64_t own_size);
+  LayerId picture(const ZooOptions& options, int64_t own_size) { return picture(options, own_size, own_size); }
+  LayerId picture(const ZooOptions& options, int64_t own_width, int64_t own_height);
 
   struct ConvolutionOf {
     int64_t channels;
@@ -39,6 +40,11 @@ class ModuleBuilder {
   LayerId dropout(const std::string& name, LayerId x, float probability);
   LayerId linear(const std::string& name, LayerId x, int64_t features);  // with a bias
   LayerId append(const std::string& name, Operation operation, std::vector<LayerId> inputs);
+
+  // Without it the last layer is the output.
+  void add_output(LayerId id) {
+    if (!failed()) builder_.add_output(id);
+  }
 
   const Shape& shape(LayerId id) const { return builder_.shape(id); }
   bool failed() const { return error_.has_value(); }

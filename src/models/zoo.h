@@ -19,6 +19,7 @@ struct ZooEntry {
   std::string_view name;
   std::string_view description;
   Result<Graph> (*make)(const ZooOptions& options);  // weights are declared, not filled
+  std::string_view (*weights)() = nullptr;           // its own trained ones, as safetensors; null: it has none
 };
 const std::vector<ZooEntry>& zoo();
 const ZooEntry* find_in_zoo(std::string_view name);  // null: no such network
@@ -26,6 +27,11 @@ const ZooEntry* find_in_zoo(std::string_view name);  // null: no such network
 // YOLOv4-tiny (Bochkovskiy et al. 2020; Wang et al. 2020), 416x416: three CSP blocks of which each routes half of its
 // channels, two heads. Layer names are those that its published .cfg would give.
 Result<Graph> make_yolov4_tiny(const ZooOptions& options);
+
+// Our own person detector: 0.4 M parameters, 384x288, two heads. Trained by tools/train_person_tiny.sh, which says on
+// what and with which result.
+Result<Graph> make_person_tiny(const ZooOptions& options);
+std::string_view person_tiny_weights();
 
 // Classifiers with the structure, parameters and module names of torchvision's: its state dictionaries fit (as
 // safetensors, models/safetensors.h). Inputs of 224x224; other sizes as far as every layer gets at least one pixel
