@@ -106,6 +106,10 @@ class WithVariant : public Engine {
     if (chosen.variant.empty()) chosen.variant = variant_;
     return engine_->load(source, chosen);
   }
+  Result<std::unique_ptr<Trainer>> train(std::shared_ptr<const models::Graph> graph,
+                                         const TrainOptions& options) override {
+    return engine_->train(std::move(graph), options);
+  }
 
  private:
   std::shared_ptr<Engine> engine_;

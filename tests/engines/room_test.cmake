@@ -4,6 +4,7 @@ target_sources(strobe_engines_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/engine_case
   ${CMAKE_CURRENT_LIST_DIR}/../models/reference_executor.cc)
 target_compile_definitions(strobe_engines_test PRIVATE STROBE_TEST_PYTHON="${STROBE_PYTHON}"
   STROBE_TEST_TORCHVISION="${CMAKE_CURRENT_LIST_DIR}/torchvision_reference.py"
+  STROBE_TEST_TRAINING="${CMAKE_CURRENT_LIST_DIR}/training_reference.py"
   STROBE_TEST_PLUGINS="${CMAKE_BINARY_DIR}/lib/test_plugins")
 find_package(OpenCV QUIET COMPONENTS core imgproc imgcodecs)
 if(OpenCV_FOUND)

@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "strobe/base/result.h"
+#include "strobe/engines/trainer.h"
 #include "strobe/models/graph.h"
 
 namespace strobe::engines {
 
 // Raised with every change of this header; a plugin built against another value is refused by the loader.
-inline constexpr int kEngineAbi = 2;
+inline constexpr int kEngineAbi = 3;
 
 enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
 enum class Hint : uint8_t { kLatency, kThroughput };
@@ -101,6 +102,12 @@ class Engine {
   // Errors: kUnsupported (a layer, precision or format that the engine lacks: says which and what it has), kBadData (a
   // file that is not what it says), kNotFound, kEngine.
   virtual Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) = 0;
+  // Errors: kUnsupported (an engine that only infers, a network without a loss), kUsage, kEngine.
+  virtual Result<std::unique_ptr<Trainer>> train(std::shared_ptr<const models::Graph> graph,
+                                                 const TrainOptions& options) {
+    (void)graph, (void)options;
+    return unsupported("engine " + name() + " does not train networks; torch does");
+  }
 };
 
 }  // namespace strobe::engines

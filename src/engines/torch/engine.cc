@@ -3,8 +3,10 @@
 
 #include "eager.h"
 #include "engines/request.h"
+#include "package.h"
 #include "script.h"
 #include "strobe/engines/engine.h"
+#include "train.h"
 
 namespace strobe::engines::torch_plugin {
 namespace {
@@ -19,14 +21,19 @@ class TorchEngine : public Engine {
     if (__builtin_cpu_supports("avx512bf16")) all.push_back(Precision::kBf16);
     return all;
   }
-  std::vector<std::string> file_formats() const override { return {".pt"}; }
+  std::vector<std::string> file_formats() const override { return {".pt", ".pt2"}; }
 
   Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) override {
     STROBE_TRY(check_request(*this, source, options));
     const bool script = options.variant == "script";
-    if (const auto* path = std::get_if<std::filesystem::path>(&source)) return load_file(*path, script, options);
+    if (const auto* path = std::get_if<std::filesystem::path>(&source))
+      return path->extension() == ".pt2" ? load_package(*path, options) : load_file(*path, script, options);
     const auto& graph = std::get<std::shared_ptr<const models::Graph>>(source);
     return script ? load_script(graph, options) : load_eager(graph, options);
+  }
+  Result<std::unique_ptr<Trainer>> train(std::shared_ptr<const models::Graph> graph,
+                                         const TrainOptions& options) override {
+    return make_trainer(std::move(graph), options);
   }
 };
 
