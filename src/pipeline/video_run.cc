@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "media/draw.h"
+#include "media/filter.h"
 #include "media/preprocess.h"
 #include "models/exported_yolo.h"
 #include "models/yolo.h"
 #include "models/zoo.h"
+#include "pipeline/network_input.h"
+#include "pipeline/split_network.h"
 #include "pipeline/stage_alone.h"
 #include "strobe/record/annotate.h"
 
@@ -20,18 +24,6 @@ namespace {
 // What the passes after the run work on: the first frames of the source, consecutive as an encoder needs them.
 constexpr size_t kFewestSamples = 8, kMostSamples = 96;
 constexpr size_t kSamplePixels = 96UL << 20;
-
-media::InputFormat input_format(const models::InputRule& rule, int width, int height) {
-  media::InputFormat format;
-  format.width = width;
-  format.height = height;
-  format.letterbox = rule.fit == models::InputRule::Fit::kLetterbox;
-  format.bgr = rule.bgr;
-  format.scale = rule.scale;
-  std::copy(std::begin(rule.mean), std::end(rule.mean), format.mean);
-  std::copy(std::begin(rule.deviation), std::end(rule.deviation), format.deviation);
-  return format;
-}
 
 // One run: what is open, and the stages over it. Members are set up before any stage thread starts; each is then used
 // by one stage only.
@@ -47,7 +39,10 @@ class VideoRun {
     source.pictures_in_flight = pictures_in_flight();
     STROBE_ASSIGN(source_, media::open_source(options_.input, source));
     result_.source = source_->info();
-    STROBE_ASSIGN(network_, engine_.load(model_, options_.load));
+    if (!options_.prep_filter.empty()) {
+      STROBE_ASSIGN(filter_, media::open_filter(options_.prep_filter));
+    }
+    STROBE_ASSIGN(network_, load_network(options_.load));
     STROBE_TRY(check_network());
     if (options_.no_video) return {};
     STROBE_ASSIGN(writer_, open_writer(options_.video));
@@ -133,26 +128,38 @@ class VideoRun {
     return of_source == 0 ? options_.max_frames : std::min(of_source, options_.max_frames);
   }
 
-  // What a detector on pictures needs: one NCHW input of three channels.
+  Result<std::unique_ptr<engines::Network>> load_network(const engines::LoadOptions& load) const {
+    if (options_.split_layer.empty()) return engine_.load(model_, load);
+    if (!graph_) return unsupported("only built-in networks and Darknet's can be split, not a file of an engine's own");
+    STROBE_ASSIGN(const models::SplitGraph split, models::split_graph(*graph_, options_.split_layer));
+    return load_split(engine_, split, load);
+  }
+
+  // What a network on pictures needs: one NCHW input of three channels.
   Result<void> check_network() {
     const auto& inputs = network_->inputs();
     if (inputs.size() != 1 || inputs[0].shape.size() != 4 || inputs[0].shape[1] != 3)
       return unsupported("the network's input is not one picture (batch x 3 x height x width)");
     models::InputRule rule;
-    if (auto made = graph_ ? decoder_of_graph(rule) : decoder_of_file(rule); !made)
+    const auto& outputs = network_->outputs();
+    classifies_ = outputs.size() == 1 && outputs[0].shape.size() == 4 && outputs[0].shape[2] * outputs[0].shape[3] == 1;
+    if (graph_) {
+      rule = graph_->input_rule;
+      result_.labels = graph_->labels;
+    }
+    if (classifies_)
+      softmax_ = !graph_ || !std::holds_alternative<models::Softmax>(graph_->layer(graph_->outputs[0]).operation);
+    else if (auto made = graph_ ? decoder_of_graph() : decoder_of_file(rule); !made)
       result_.notes.push_back("no boxes are decoded: " + made.error().to_string());
     format_ = input_format(rule, static_cast<int>(inputs[0].shape[3]), static_cast<int>(inputs[0].shape[2]));
     if (graph_ && !graph_->trained)
       result_.notes.push_back(fmt::format(
-          "{} runs on seeded weights, not trained ones: its boxes are meaningless, so none are drawn or written "
-          "(give --weights)",
-          graph_->name));
+          "{} runs on seeded weights, not trained ones: its {} are meaningless, so none are {} (give --weights)",
+          graph_->name, classifies_ ? "classes" : "boxes", classifies_ ? "written" : "drawn or written"));
     return {};
   }
 
-  Result<void> decoder_of_graph(models::InputRule& rule) {
-    rule = graph_->input_rule;
-    result_.labels = graph_->labels;
+  Result<void> decoder_of_graph() {
     STROBE_ASSIGN(auto decoder, models::YoloDecoder::create(*graph_, options_.detect));
     decoder_ = std::make_unique<models::YoloDecoder>(std::move(decoder));
     return {};
@@ -204,7 +211,11 @@ class VideoRun {
 
   Result<void> preprocess(Batch& batch, size_t index) const {
     const size_t item = batch.input.size() / static_cast<size_t>(options_.load.batch);
-    return media::preprocess(batch.frames[index].frame, format_, batch.input.data() + index * item);
+    float* const input = batch.input.data() + index * item;
+    const media::Frame& frame = batch.frames[index].frame;
+    if (!filter_) return media::preprocess(frame, format_, input);
+    STROBE_ASSIGN(const media::Frame filtered, filter_->apply(frame));
+    return media::preprocess(filtered, format_, input);
   }
 
   Result<void> start_session(int worker) {
@@ -245,8 +256,31 @@ class VideoRun {
                                                                       item.frame.width, item.frame.height});
     }
     if (graph_ && !graph_->trained) item.detections.clear();
-    if (collecting_) result_.detections.push_back({item.frame.index, item.frame.time_s, item.detections});
+    if (collecting_) {
+      result_.detections.push_back({item.frame.index, item.frame.time_s, item.detections});
+      if (classifies_ && !(graph_ && !graph_->trained))
+        result_.detections.back().classes = best_classes(item_outputs(batch, index)[0]);
+    }
     return {};
+  }
+
+  std::vector<ClassScore> best_classes(const float* values) const {
+    constexpr size_t kBest = 5;
+    const auto count = static_cast<size_t>(network_->outputs()[0].shape[1]);
+    std::vector<ClassScore> all(count);
+    const float largest = *std::max_element(values, values + count);
+    float sum = 0;
+    for (size_t i = 0; i < count; ++i) {
+      all[i] = {static_cast<int>(i), softmax_ ? std::exp(values[i] - largest) : values[i]};
+      sum += all[i].score;
+    }
+    const size_t kept = std::min(kBest, count);
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
+                      [](const ClassScore& a, const ClassScore& b) { return a.score > b.score; });
+    all.resize(kept);
+    if (softmax_)
+      for (ClassScore& one : all) one.score /= sum;
+    return all;
   }
 
   Result<void> draw(Batch& batch, size_t index) {
@@ -284,6 +318,8 @@ class VideoRun {
     record::fact("input.codec", result_.source.codec);
     record::fact("input.size", fmt::format("{}x{}", result_.source.width, result_.source.height));
     record::fact("input.fps", fmt::format("{:.6g}", result_.source.fps));
+    if (!options_.prep_filter.empty()) record::fact("prep.filter", options_.prep_filter);
+    if (!options_.split_layer.empty()) record::fact("model.split_behind", options_.split_layer);
     for (const auto& [key, value] : network_->facts()) record::fact("engine." + key, value);
     if (graph_) record::fact("model.trained", graph_->trained ? "true" : "false");
   }
@@ -346,7 +382,7 @@ class VideoRun {
     engines::LoadOptions load = options_.load;
     load.sessions = 1;
     load.profile_layers = true;
-    STROBE_ASSIGN(const auto network, engine_.load(model_, load));
+    STROBE_ASSIGN(const auto network, load_network(load));
     STROBE_ASSIGN(const auto session, network->create_session());
     auto batches = sample_batches();
     Batch& batch = *batches.front();
@@ -374,6 +410,8 @@ class VideoRun {
   std::unique_ptr<models::BoxDecoder> decoder_;
   std::unique_ptr<media::VideoWriter> writer_;
   media::InputFormat format_;
+  std::unique_ptr<media::PictureFilter> filter_;  // used by the stage prep; null: none
+  bool classifies_ = false, softmax_ = false;     // softmax_: the network leaves it to us
   std::mutex sessions_mutex_;
   std::vector<std::unique_ptr<engines::Session>> sessions_;
   std::vector<media::Frame> samples_;

@@ -26,6 +26,8 @@ struct VideoRunOptions {
   std::filesystem::path picture;  // where the annotated picture goes when the input is a single picture; may be empty
   bool no_video = false;          // leaves out draw and write
   media::WriterOptions writer;
+  std::string prep_filter;  // of the pictures that the network sees (media/filter.h); empty: none
+  std::string split_layer;  // the network is cut behind it (models/split.h); empty: it is whole
   models::DetectOptions detect;
   std::vector<std::string> labels;  // class names of a model file; a graph has its own
   engines::LoadOptions load;
@@ -40,10 +42,18 @@ struct VideoRunOptions {
   std::function<void(int64_t finished, int64_t of)> on_progress;  // of: 0 when unknown
 };
 
+// A class and its probability.
+struct ClassScore {
+  int class_id = 0;
+  float score = 0;
+};
+
+// What the network said of a frame: a detector's boxes, or a classifier's five best classes, the best first.
 struct FrameDetections {
   int64_t frame = 0;
   double time_s = 0;
   std::vector<models::Detection> boxes;
+  std::vector<ClassScore> classes = {};
 };
 
 // What the engine executes, with times by run where it was profiled.

@@ -1,0 +1,11 @@
+// How a picture becomes the input of a network.
+#pragma once
+
+#include "media/preprocess.h"
+#include "strobe/models/graph.h"
+
+namespace strobe::pipeline {
+
+media::InputFormat input_format(const models::InputRule& rule, int width, int height);
+
+}  // namespace strobe::pipeline
