@@ -228,7 +228,7 @@ PyObject* arrow_stream(std::shared_ptr<const Columns> columns) {
              new StreamState{std::move(columns)}};
   PyObject* capsule = PyCapsule_New(stream.get(), "arrow_array_stream", free_capsule);
   if (capsule != nullptr)
-    stream.release();
+    (void)stream.release();  // the capsule's own now
   else
     stream->release(stream.get());
   return capsule;
