@@ -50,9 +50,9 @@ Result<std::unique_ptr<VideoWriter>> open_video_writer(const std::filesystem::pa
   return plugin->open_video_writer(path, width, height, options);
 }
 
-Result<void> write_picture(const std::filesystem::path& path, const Frame& frame) {
+Result<void> write_picture(const std::filesystem::path& path, const Frame& frame, const PictureOptions& options) {
   STROBE_ASSIGN(Backend* const plugin, backend());
-  return plugin->write_picture(path, frame);
+  return plugin->write_picture(path, frame, options);
 }
 
 Result<void> preprocess(const Frame& frame, const InputFormat& format, float* output) {

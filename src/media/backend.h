@@ -17,7 +17,7 @@
 namespace strobe::media {
 
 // Raised with every change of this header or of those that it includes; a plugin of another value is refused.
-inline constexpr int kMediaAbi = 2;
+inline constexpr int kMediaAbi = 3;
 
 // Thread-safe.
 class Backend {
@@ -27,7 +27,8 @@ class Backend {
   virtual Result<std::unique_ptr<Source>> open_source(const std::string& input, const SourceOptions& options) = 0;
   virtual Result<std::unique_ptr<VideoWriter>> open_video_writer(const std::filesystem::path& path, int width,
                                                                  int height, const WriterOptions& options) = 0;
-  virtual Result<void> write_picture(const std::filesystem::path& path, const Frame& frame) = 0;
+  virtual Result<void> write_picture(const std::filesystem::path& path, const Frame& frame,
+                                     const PictureOptions& options) = 0;
   virtual Result<void> preprocess(const Frame& frame, const InputFormat& format, float* output) = 0;
   virtual Result<Frame> draw(const Frame& frame, std::span<const Annotation> annotations) = 0;
   virtual void free_picture(AVFrame* picture) = 0;

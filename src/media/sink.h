@@ -33,7 +33,12 @@ class VideoWriter {
 Result<std::unique_ptr<VideoWriter>> open_video_writer(const std::filesystem::path& path, int width, int height,
                                                        const WriterOptions& options);
 
+struct PictureOptions {
+  int quality = 100;          // of a .jpg: 1 to 100, higher is better
+  int width = 0, height = 0;  // to scale to; 0: what keeps the shape; both 0: the frame's own size
+};
+
 // One picture as .jpg or .png, by the extension of path. Errors: kUnsupported, kIo.
-Result<void> write_picture(const std::filesystem::path& path, const Frame& frame);
+Result<void> write_picture(const std::filesystem::path& path, const Frame& frame, const PictureOptions& options = {});
 
 }  // namespace strobe::media

@@ -272,6 +272,33 @@ TEST(WritePicture, JpegIsClose) {
   EXPECT_GT(luma_psnr(*played.frames[0].picture, *frame.picture), 40);
 }
 
+TEST(WritePicture, AWorseJpegIsSmaller) {
+  const test::ScratchFolder folder;
+  const Frame frame = pattern_frame(0, 320, 240);
+  uintmax_t before = 0;
+  for (const int quality : {1, 50, 100}) {
+    ASSERT_TRUE(write_picture(folder / "p.jpg", frame, {.quality = quality}));
+    EXPECT_GT(std::filesystem::file_size(folder / "p.jpg"), before);
+    before = std::filesystem::file_size(folder / "p.jpg");
+  }
+}
+
+TEST(WritePicture, IsScaled) {
+  const test::ScratchFolder folder;
+  const Frame frame = smooth_frame(0, 64, 48, AV_PIX_FMT_YUVJ420P);
+  const Frame half = smooth_frame(0, 32, 24, AV_PIX_FMT_YUVJ420P);
+  const auto size_of = [&](const PictureOptions& options) {
+    EXPECT_TRUE(write_picture(folder / "p.jpg", frame, options));
+    const Played played = read_all(folder / "p.jpg");
+    return std::pair(played.frames.at(0).width, played.frames.at(0).height);
+  };
+  EXPECT_EQ(size_of({.width = 20, .height = 31}), std::pair(20, 31));
+  EXPECT_EQ(size_of({.width = 0, .height = 24}), std::pair(32, 24));
+  EXPECT_EQ(size_of({.width = 32, .height = 0}), std::pair(32, 24));
+  const Played played = read_all(folder / "p.jpg");
+  EXPECT_GT(luma_psnr(*played.frames[0].picture, *half.picture), 25);
+}
+
 TEST(WritePicture, BadRequests) {
   const test::ScratchFolder folder;
   const Frame frame = pattern_frame(0, 32, 32);

@@ -170,9 +170,13 @@ Result<void> scale_into(const AVFrame& picture, AVFrame& target, const Area& are
 }  // namespace
 
 Result<AVFramePtr> convert(const AVFrame& picture, AVPixelFormat format, bool full_range) {
-  AVFramePtr converted = new_picture(format, picture.width, picture.height);
+  return scale(picture, format, full_range, picture.width, picture.height);
+}
+
+Result<AVFramePtr> scale(const AVFrame& picture, AVPixelFormat format, bool full_range, int width, int height) {
+  AVFramePtr converted = new_picture(format, width, height);
   if (!converted) return engine_error("no memory to convert a picture");
-  STROBE_TRY(scale_into(picture, *converted, {0, 0, picture.width, picture.height}, full_range));
+  STROBE_TRY(scale_into(picture, *converted, {0, 0, width, height}, full_range));
   return converted;
 }
 

@@ -26,6 +26,9 @@ AVFramePtr new_picture(AVPixelFormat format, int width, int height);
 // Errors: kUnsupported (format), kEngine.
 Result<AVFramePtr> convert(const AVFrame& picture, AVPixelFormat format, bool full_range);
 
+// The same, stretched to another size.
+Result<AVFramePtr> scale(const AVFrame& picture, AVPixelFormat format, bool full_range, int width, int height);
+
 // The same in another size: as large as it fits without distortion, in the middle of black. format: planar or RGB.
 Result<AVFramePtr> fit(const AVFrame& picture, AVPixelFormat format, bool full_range, int width, int height);
 

@@ -22,9 +22,27 @@ AVPixelFormat picture_format(AVCodecID codec, const AVFrame& picture) {
   return description->log2_chroma_h == 0 ? AV_PIX_FMT_YUVJ422P : AV_PIX_FMT_YUVJ420P;
 }
 
+struct Size {
+  int width, height;
+};
+
+Size scaled_size(const AVFrame& picture, const PictureOptions& options) {
+  if (options.width <= 0 && options.height <= 0) return {picture.width, picture.height};
+  const auto other = [](int side, int of, int wanted) {
+    return std::max(1, static_cast<int>(av_rescale(side, wanted, of)));
+  };
+  return {options.width > 0 ? options.width : other(picture.width, picture.height, options.height),
+          options.height > 0 ? options.height : other(picture.height, picture.width, options.width)};
+}
+
+// The quantizer of FFmpeg's JPEG encoder: 2 is its best, 31 its worst.
+int quantizer(int quality) {
+  return 31 - static_cast<int>(av_rescale(std::clamp(quality, 1, 100) - 1, 29, 99));
+}
+
 }  // namespace
 
-Result<void> encode_picture(const std::filesystem::path& path, const Frame& frame) {
+Result<void> encode_picture(const std::filesystem::path& path, const Frame& frame, const PictureOptions& options) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return std::tolower(c); });
@@ -39,7 +57,10 @@ Result<void> encode_picture(const std::filesystem::path& path, const Frame& fram
 
   AVFramePtr picture(av_frame_clone(frame.picture.get()));
   const AVPixelFormat format = picture_format(id, *frame.picture);
-  if (picture->format != format) {
+  if (const Size size = scaled_size(*picture, options);
+      size.width != picture->width || size.height != picture->height) {
+    STROBE_ASSIGN(picture, scale(*frame.picture, format, true, size.width, size.height));
+  } else if (picture->format != format) {
     STROBE_ASSIGN(picture, convert(*frame.picture, format, true));
   }
   AVCodecContextPtr encoder(avcodec_alloc_context3(codec));
@@ -49,7 +70,7 @@ Result<void> encode_picture(const std::filesystem::path& path, const Frame& fram
   encoder->time_base = {1, 1};
   encoder->color_range = AVCOL_RANGE_JPEG;
   encoder->flags |= AV_CODEC_FLAG_QSCALE;
-  encoder->global_quality = 2 * FF_QP2LAMBDA;
+  encoder->global_quality = quantizer(options.quality) * FF_QP2LAMBDA;
   encoder->thread_count = 1;
   picture->quality = encoder->global_quality;
   picture->pts = 0;

@@ -31,8 +31,9 @@ class FfmpegBackend : public Backend {
     return make_video_writer(path, width, height, options);
   }
 
-  Result<void> write_picture(const std::filesystem::path& path, const Frame& frame) override {
-    return encode_picture(path, frame);
+  Result<void> write_picture(const std::filesystem::path& path, const Frame& frame,
+                             const PictureOptions& options) override {
+    return encode_picture(path, frame, options);
   }
 
   Result<void> preprocess(const Frame& frame, const InputFormat& format, float* output) override {
