@@ -2,10 +2,13 @@
 #include <fcntl.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "bindings.h"
 #include "inject/start.h"
@@ -18,6 +21,34 @@
 namespace strobe::python {
 namespace {
 
+// While it lives, new files get numbers from 900 on (or half of what the process may have), which programs hardly
+// reach: some close every file that they did not open, and then open their own. See inject/start.cc.
+class HighFileNumbers {
+ public:
+  HighFileNumbers() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    const auto wanted = static_cast<int>(std::min<rlim_t>(900, limit.rlim_cur / 2));
+    for (int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC); file >= 0; file = ::fcntl(file, F_DUPFD_CLOEXEC, 0)) {
+      taken_.push_back(file);
+      if (file >= wanted - 1) break;
+    }
+  }
+  HighFileNumbers(const HighFileNumbers&) = delete;
+  HighFileNumbers& operator=(const HighFileNumbers&) = delete;
+  ~HighFileNumbers() {
+    for (const int file : taken_) ::close(file);
+  }
+
+ private:
+  std::vector<int> taken_;
+};
+
+Result<void> start_with(const record::Options& options) {
+  const HighFileNumbers high;
+  return record::start(options);
+}
+
 void start(const std::string& folder, const std::string& process_name, size_t ring_bytes, bool block, int sync_ms) {
   record::Options options;
   options.folder = folder;
@@ -27,7 +58,7 @@ void start(const std::string& folder, const std::string& process_name, size_t ri
   options.sync_period_ms = sync_ms;
   const auto started = [&] {
     const nb::gil_scoped_release free;
-    return record::start(options);
+    return start_with(options);
   }();
   if (!started) raise(started.error());
 }
@@ -51,7 +82,7 @@ std::optional<std::string> start_from_environment() {
   options.folder = folder;
   if (const char* bytes = std::getenv(inject::kRingVariable)) options.ring_bytes = std::strtoull(bytes, nullptr, 10);
   if (const char* block = std::getenv(inject::kBlockVariable)) options.block_when_full = std::strcmp(block, "1") == 0;
-  if (const auto started = record::start(options); !started) {
+  if (const auto started = start_with(options); !started) {
     const std::string path = std::string(folder) + "/" + std::to_string(::getpid()) + ".failed";
     const std::string reason = started.error().to_string();
     if (const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); file >= 0) {

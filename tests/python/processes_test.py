@@ -99,7 +99,25 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert len(strobe.open(tmp_path / "T.sqlite.spool").ranges()) == 1000
 
 
+def test_files_of_a_program_that_closes_all_files_stay_its_own(tmp_path):
+    python("""
+import os, sys, strobe
+strobe.start(sys.argv[1])
+for i in range(1000):
+    with strobe.range("before"): pass
+os.closerange(3, 200)
+own = [os.open(f"{sys.argv[2]}/{i}", os.O_RDWR | os.O_CREAT) for i in range(20)]
+for i in range(20_000):
+    with strobe.range("after"): pass
+strobe.stop()
+assert all(os.fstat(file).st_size == 0 for file in own)
+""", tmp_path / "T.sqlite", tmp_path)
+    rows = by_name(strobe.open(tmp_path / "T.sqlite"))
+    assert (len(rows["before"]), len(rows["after"])) == (1000, 20_000)
+
+
 def test_sub_interpreters_are_refused():
+    pytest.importorskip("_xxsubinterpreters")
     done = python("""
 import _xxsubinterpreters as interpreters
 try:
@@ -134,6 +152,26 @@ with strobe.range("ours"):
     assert rows["theirs"][0]["parent"] == rows["ours"][0]["row"]
     assert rows["inside"][0]["parent"] == rows["theirs"][0]["row"]
     assert trace.faults == {}
+
+
+def test_spawned_processes_join_strobe_record(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import strobe
+from multiprocessing import get_context
+def work(i):
+    with strobe.range("child"):
+        pass
+if __name__ == "__main__":
+    with strobe.range("parent"), get_context("spawn").Pool(2) as pool:
+        pool.map(work, range(4))
+        pool.close()
+        pool.join()
+""")
+    done = subprocess.run([need_program(), "record", "--quiet", "-o", str(tmp_path / "T.sqlite"), "--", sys.executable,
+                           str(tmp_path / "program.py")], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    rows = by_name(strobe.open(tmp_path / "T.sqlite"))
+    assert len(rows["child"]) == 4 and len(rows["parent"]) == 1
 
 
 def test_a_program_that_records_itself_is_in_both_traces_once(tmp_path):
