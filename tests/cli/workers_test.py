@@ -233,7 +233,7 @@ workers:
         """Random damage to a good file: one line and exit code 2, or workers that end by themselves."""
         good = "output: out\ndefaults: {batch: 2, env: {A: 1}}\nworkers:\n  - name: a\n    input: none.mp4\n    count: 2\n"
         generator = random.Random(3)
-        for _ in range(150):
+        for _ in range(60):
             text = list(good)
             for _ in range(generator.choice([1, 2, 5])):
                 at = generator.randrange(len(text))
