@@ -5,11 +5,14 @@
 #include <csignal>
 
 #include "base/file.h"
+#include "collect/core_set.h"
 #include "command.h"
 #include "report/table_format.h"
 #include "run_compare.h"
 #include "run_outputs.h"
 #include "run_session.h"
+#include "run_workers.h"
+#include "train_session.h"
 
 namespace strobe::app {
 
@@ -30,7 +33,7 @@ void on_interrupt(int signal) {
 class RunCommand : public Command {
  public:
   const char* name() const override { return "run"; }
-  const char* summary() const override { return "Run a video through a detector and record it"; }
+  const char* summary() const override { return "Run a video through a network, or train one on it, and record it"; }
   const char* group() const override { return "Run"; }
   const char* example() const override {
     return "strobe run --input street.mp4 --model yolov4-tiny --engine torch,openvino -o out";
@@ -38,16 +41,24 @@ class RunCommand : public Command {
   void declare(CLI::App& app) override {
     app_ = &app;
     declare_run_flags(app, flags_);
+    app.get_option("--input")->required(false);
+    app.add_option("--config", config_, "Instead: several runs at the same time, as this YAML file says");
   }
 
   Result<int> run() override {
+    if (!config_.empty()) return run_config();
+    if (flags_.input.empty()) return usage_error("--input is required");
+    STROBE_TRY(resolve_run_flags(*app_, flags_));
     STROBE_TRY(check_run_flags(flags_));
+    if (!flags_.core_bind.empty()) STROBE_TRY(collect::bind_to_cores(flags_.core_bind));
     STROBE_TRY(make_writable_folder(flags_.output));
     std::signal(SIGINT, on_interrupt);
     std::signal(SIGTERM, on_interrupt);
     Json result = {{"runs", Json::array()}};
     Result<void> ended;
     int exit_code = 0;
+    STROBE_ASSIGN(const RunMode mode, run_mode(flags_));
+    if (mode == RunMode::kRetrain) return retrain();
     if (flags_.engines.size() == 1) {
       STROBE_ASSIGN(RunOutcome outcome, run_session(flags_, flags_.engines[0], flags_.output, stop_requested));
       result["runs"].push_back(std::move(outcome.summary));
@@ -73,6 +84,38 @@ class RunCommand : public Command {
   }
 
  private:
+  Result<int> run_config() {
+    const auto others = arguments_without(*app_, {"config", "output", "format", "quiet"});
+    if (!others.empty())
+      return usage_error(others.front() + ": with --config, the flags of runs stand in the file, e.g. under defaults");
+    std::signal(SIGINT, on_interrupt);
+    std::signal(SIGTERM, on_interrupt);
+    return run_workers({.config = config_,
+                        .output = app_->count("--output") > 0 ? flags_.output : "",
+                        .format = flags_.format,
+                        .quiet = flags_.quiet,
+                        .run_flags = app_},
+                       stop_requested);
+  }
+
+  Result<int> retrain() const {
+    STROBE_ASSIGN(RunOutcome outcome, train_session(flags_, stop_requested));
+    STROBE_ASSIGN(const report::Format format, report::parse_format(flags_.format));
+    if (format == report::Format::kJson) {
+      fmt::print("{}\n", outcome.summary.dump(2));
+    } else {
+      fmt::print("{}", report::format_table(training_table(outcome.summary), format));
+      if (format == report::Format::kText) {
+        for (const Json& note : outcome.summary.value("notes", Json::array()))
+          fmt::print("note: {}\n", note.get<std::string>());
+        for (const char* file : {"weights", "checkpoint", "metrics_csv", "trace"})
+          if (outcome.summary.contains(file)) fmt::print("{}: {}\n", file, outcome.summary[file].get<std::string>());
+      }
+    }
+    if (!outcome.ended) return std::move(outcome.ended).error();
+    return 0;
+  }
+
   Result<void> print(const Json& result) const {
     STROBE_ASSIGN(const report::Format format, report::parse_format(flags_.format));
     const Json& runs = result["runs"];
@@ -108,6 +151,7 @@ class RunCommand : public Command {
 
   CLI::App* app_ = nullptr;
   RunFlags flags_;
+  std::string config_;
 };
 
 }  // namespace

@@ -7,20 +7,22 @@ namespace strobe::app {
 void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_option("-i,--input", f.input, "Video file, picture, folder of pictures, rtsp://..., or /dev/videoN")
       ->required();
-  app.add_option("-m,--model", f.model, "Built-in network, Darknet .cfg, or a file the engine reads (.onnx .xml .pt)")
+  app.add_option("-m,--model,--model-name", f.model,
+                 "Built-in network, Darknet .cfg, or a file the engine reads (.onnx .xml .pt .pt2)")
       ->capture_default_str();
-  app.add_option("--weights", f.weights, "Darknet .weights of the network");
+  app.add_option("--weights", f.weights, "Darknet .weights or .safetensors; none: made up from --seed");
   app.add_option("--labels", f.labels, "Class names, one a line");
   app.add_option("-e,--engine", f.engines, "Engines, run in turn: torch, torch:script, openvino, opencv")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("-o,--output", f.output, "Folder for the trace, tables and videos")->capture_default_str();
+  app.add_option("-o,--output,--output-dir,--output_dir", f.output, "Folder for the trace, tables and videos")
+      ->capture_default_str();
   app.add_option("--format", f.format, "Of the result on stdout: text, csv, json")->capture_default_str();
   app.add_flag("-q,--quiet", f.quiet, "No progress and no remarks on stderr");
 
   const std::string work = "Work";
   app.add_option("-n,--frames", f.frames, "Stop after so many frames (0: all)")->capture_default_str()->group(work);
-  app.add_option("-b,--batch", f.batch, "Frames in one inference")->capture_default_str()->group(work);
+  app.add_option("-b,--batch,--batch-size", f.batch, "Frames in one inference")->capture_default_str()->group(work);
   app.add_option("--warmup", f.warmup, "Inferences of each session before the clock starts")
       ->capture_default_str()
       ->group(work);
@@ -59,6 +61,55 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
       ->capture_default_str()
       ->group(flow);
 
+  const std::string worker = "Worker";
+  app.add_option("--mode", f.mode, "inference, or retrain: train the network on the input")
+      ->capture_default_str()
+      ->group(worker);
+  app.add_option("--max-steps", f.max_steps, "Stop after so many batches (0: as --frames or --epochs say)")
+      ->capture_default_str()
+      ->group(worker);
+  app.add_option("--prep-level", f.prep_level,
+                 "simple (scale), medium (also smooth) or complex (denoise, sharpen, ...)")
+      ->capture_default_str()
+      ->group(worker);
+  app.add_option("--prep-filter", f.prep_filter, "Instead of a level: FFmpeg's filters, e.g. gblur=sigma=1,hue=s=1.2")
+      ->group(worker);
+  app.add_option("--core-bind", f.core_bind, "Run on these cores alone: 0 or 0,2 or 0-3")->group(worker);
+  app.add_option("--split-point", f.split_point, "MODEL:LAYER (or LAYER): run the network in two parts, cut behind it")
+      ->group(worker);
+  app.add_flag("--enable-compile", f.enable_compile, "Let the engine optimise the whole network (torch: script)")
+      ->group(worker);
+  app.add_flag("--use-amp", f.use_amp, "bfloat16: in inference --precision bf16, in training mixed precision")
+      ->group(worker);
+  app.add_flag("--prep-on-gpu", f.prep_on_gpu, "Preprocess on the GPU")->group(worker);
+  app.add_flag("--infer-on-gpu", f.infer_on_gpu, "Run the network (of a split one: the second part) on the GPU")
+      ->group(worker);
+  app.add_option("--device-id,--device_id", f.device_id, "Of the GPU")->capture_default_str()->group(worker);
+
+  const std::string training = "Training (--mode retrain)";
+  app.add_option("--targets", f.targets, "Labels of the input as COCO JSON; without: a folder of class folders")
+      ->group(training);
+  app.add_option("--epochs", f.epochs, "Times through the input")->capture_default_str()->group(training);
+  app.add_option("--learning-rate,--lr", f.learning_rate, "The largest; it rises first, then falls as a cosine")
+      ->capture_default_str()
+      ->group(training);
+  app.add_option("--optimizer", f.optimizer, "adamw or sgd")->capture_default_str()->group(training);
+  app.add_option("--weight-decay", f.weight_decay, "Of weights, not of biases and norms")
+      ->capture_default_str()
+      ->group(training);
+  app.add_option("--hold-out", f.hold_out, "Part of the labelled pictures, the last ones, that is not trained on")
+      ->capture_default_str()
+      ->group(training);
+  app.add_option("--shuffle", f.shuffle, "Frames of a stream of which the next one is drawn at random")
+      ->capture_default_str()
+      ->group(training);
+  app.add_flag("--no-augment", f.no_augment, "Show the pictures as they are, not mirrored or in other light")
+      ->group(training);
+  app.add_option("--checkpoint-every", f.checkpoint_every, "Steps between checkpoints (0: one at the end)")
+      ->capture_default_str()
+      ->group(training);
+  app.add_option("--resume", f.resume, "Go on from this checkpoint.safetensors")->group(training);
+
   const std::string measuring = "Measuring";
   app.add_option("--limit-seconds", f.limit_seconds,
                  "How long each stage runs by itself afterwards, for limit_fps (0: not at all)")
@@ -71,6 +122,45 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
       ->group(measuring);
   app.add_option("--dump-outputs", f.dump_outputs, "Folder for the raw network outputs of the first frames")
       ->group(measuring);
+}
+
+Result<RunMode> run_mode(const RunFlags& flags) {
+  if (flags.mode == "inference") return RunMode::kInference;
+  if (flags.mode == "retrain") return RunMode::kRetrain;
+  return usage_error("--mode " + flags.mode + ": expected one of inference, retrain");
+}
+
+Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
+  STROBE_ASSIGN(const RunMode mode, run_mode(flags));
+  const bool chosen_engine = app.count("--engine") > 0;
+  if (flags.max_steps < 0) return usage_error("--max-steps: must be at least 0");
+  if (flags.max_steps > 0 && mode == RunMode::kInference && flags.batch > 0) {
+    if (app.count("--frames") > 0) return usage_error("--max-steps and --frames say the same: give one of them");
+    flags.frames = flags.max_steps * flags.batch;
+  }
+  for (const auto& [wanted, name] :
+       {std::pair{flags.prep_on_gpu, "--prep-on-gpu"}, {flags.infer_on_gpu, "--infer-on-gpu"}})
+    if (wanted) return unsupported(std::string(name) + ": this build's engines and filters run on the CPU alone");
+  if (flags.device_id < 0) return usage_error("--device-id: must be at least 0");
+  if (!flags.prep_filter.empty() && app.count("--prep-level") > 0)
+    return usage_error("--prep-filter stands instead of --prep-level: give one of them");
+  if (mode == RunMode::kRetrain) {
+    if (!chosen_engine) flags.engines = {"torch"};
+    if (flags.engines.size() != 1) return usage_error("--mode retrain: one engine at a time");
+    for (const char* other : {"--frames", "--verify", "--split-point", "--precision", "--no-record"})
+      if (app.count(other) > 0) return usage_error(std::string(other) + " is of --mode inference");
+    return {};
+  }
+  for (const char* other : {"--targets", "--epochs", "--learning-rate", "--optimizer", "--weight-decay", "--hold-out",
+                            "--shuffle", "--no-augment", "--checkpoint-every", "--resume"})
+    if (app.count(other) > 0) return usage_error(std::string(other) + " is of --mode retrain");
+  if (flags.enable_compile) {
+    if (!chosen_engine) flags.engines = {"torch:script"};
+    for (std::string& engine : flags.engines)
+      if (engine == "torch") engine = "torch:script";  // the others compile in any case
+  }
+  if (flags.use_amp && app.count("--precision") == 0) flags.precision = "bf16";
+  return {};
 }
 
 std::vector<std::string> arguments_without(const CLI::App& app, const std::vector<std::string>& left_out) {

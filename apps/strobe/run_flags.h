@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "strobe/base/result.h"
+
 namespace strobe::app {
 
 struct RunFlags {
@@ -25,9 +27,28 @@ struct RunFlags {
   double timeout_s = 10, limit_seconds = 1;
   int reconnects = 5, profile_runs = 10;
   std::string dump_outputs;  // folder for the raw outputs of the first frames, for --verify
+
+  // Of a worker.
+  std::string mode = "inference", prep_level = "simple", prep_filter, core_bind, split_point;
+  bool prep_on_gpu = false, infer_on_gpu = false, enable_compile = false, use_amp = false;
+  int64_t max_steps = 0;
+  int device_id = 0;
+
+  // Of training.
+  std::string targets, optimizer = "adamw", resume;
+  double epochs = 1, learning_rate = 1e-3, weight_decay = 5e-4, hold_out = 0;
+  int64_t checkpoint_every = 0, shuffle = 128;
+  bool no_augment = false;
 };
 
+enum class RunMode : uint8_t { kInference, kRetrain };
+
 void declare_run_flags(CLI::App& app, RunFlags& flags);
+
+// Fills in what one flag says about another: --max-steps gives --frames, --mode retrain and --enable-compile an engine,
+// --use-amp a precision. Errors: kUsage, kUnsupported (a GPU that is not there).
+Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags);
+Result<RunMode> run_mode(const RunFlags& flags);
 
 // The command line that would set the same flags, less those named: what a child process is started with.
 std::vector<std::string> arguments_without(const CLI::App& app, const std::vector<std::string>& left_out);

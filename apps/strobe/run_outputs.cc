@@ -18,6 +18,11 @@ double rounded(double value, double steps) {
   return std::round(value * steps) / steps;
 }
 
+std::string label_of(int class_id, const std::vector<std::string>& labels) {
+  const auto id = static_cast<size_t>(class_id);
+  return id < labels.size() ? labels[id] : fmt::format("class {}", class_id);
+}
+
 Json number_or_null(const Table& table, size_t row, std::string_view column) {
   const auto value = table.number(row, column);
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
@@ -40,15 +45,17 @@ Result<void> write_detections(const std::vector<pipeline::FrameDetections>& fram
   for (const pipeline::FrameDetections& frame : frames) {
     Json boxes = Json::array();
     for (const models::Detection& box : frame.boxes) {
-      const auto id = static_cast<size_t>(box.class_id);
-      boxes.push_back({{"label", id < labels.size() ? labels[id] : fmt::format("class {}", id)},
+      boxes.push_back({{"label", label_of(box.class_id, labels)},
                        {"score", rounded(box.score, 1e4)},
                        {"x", rounded(box.x, 100)},
                        {"y", rounded(box.y, 100)},
                        {"w", rounded(box.width, 100)},
                        {"h", rounded(box.height, 100)}});
     }
-    all.push_back({{"frame", frame.frame}, {"time_s", rounded(frame.time_s, 1e6)}, {"boxes", std::move(boxes)}});
+    Json entry = {{"frame", frame.frame}, {"time_s", rounded(frame.time_s, 1e6)}, {"boxes", std::move(boxes)}};
+    for (const pipeline::ClassScore& one : frame.classes)
+      entry["classes"].push_back({{"label", label_of(one.class_id, labels)}, {"score", rounded(one.score, 1e4)}});
+    all.push_back(std::move(entry));
   }
   return write_file(path, all.dump(1) + "\n");
 }

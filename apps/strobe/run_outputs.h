@@ -14,7 +14,7 @@
 namespace strobe::app {
 
 // detections.json: [{"frame", "time_s", "boxes": [{"label", "score", "x", "y", "w", "h"}]}], pixels of the source
-// frame.
+// frame; of a classifier also "classes": [{"label", "score"}], the best first.
 Result<void> write_detections(const std::vector<pipeline::FrameDetections>& frames,
                               const std::vector<std::string>& labels, const std::filesystem::path& path);
 

@@ -10,16 +10,20 @@
 
 #include "analyze/pipeline.h"
 #include "base/file.h"
+#include "bench/environment.h"
+#include "bench/run_benchmark.h"
 #include "collect/machine.h"
 #include "engines/loader.h"
+#include "media/filter.h"
 #include "models/cost.h"
 #include "models/model.h"
 #include "pipeline/video_run.h"
+#include "progress_line.h"
 #include "report/table_format.h"
 #include "run_outputs.h"
+#include "run_recording.h"
+#include "run_words.h"
 #include "strobe/record/annotate.h"
-#include "trace/spool_import.h"
-#include "trace/store.h"
 
 namespace strobe::app {
 
@@ -29,86 +33,16 @@ namespace {
 
 constexpr int64_t kVerifiedFrames = 8;
 
-struct Words {
-  engines::Precision precision = engines::Precision::kF32;
-  engines::Hint hint = engines::Hint::kThroughput;
-  std::optional<pipeline::DropPolicy> drop;
-  media::SourceOptions::RtspTransport transport = media::SourceOptions::RtspTransport::kTcp;
-  int64_t width = 0, height = 0;
-};
-
-bool is_live(const std::string& input) {
-  return input.rfind("rtsp", 0) == 0 || input.rfind("/dev/", 0) == 0;
-}
-
-template <typename T>
-Result<T> one_of(const char* flag, const std::string& word, std::initializer_list<std::pair<const char*, T>> known) {
-  std::string names;
-  for (const auto& [name, value] : known) {
-    if (word == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  return usage_error(fmt::format("{} {}: expected one of {}", flag, word, names));
-}
-
-Result<Words> parse_words(const RunFlags& flags) {
-  using engines::Hint;
-  using engines::Precision;
-  using pipeline::DropPolicy;
-  using Transport = media::SourceOptions::RtspTransport;
-  Words words;
-  STROBE_ASSIGN(words.precision, one_of<Precision>("--precision", flags.precision,
-                                                   {{"f32", Precision::kF32},
-                                                    {"bf16", Precision::kBf16},
-                                                    {"f16", Precision::kF16},
-                                                    {"i8", Precision::kInt8},
-                                                    {"int8", Precision::kInt8}}));
-  words.hint = is_live(flags.input) ? Hint::kLatency : Hint::kThroughput;
-  if (!flags.hint.empty()) {
-    STROBE_ASSIGN(words.hint,
-                  one_of<Hint>("--hint", flags.hint, {{"throughput", Hint::kThroughput}, {"latency", Hint::kLatency}}));
-  }
-  if (!flags.drop.empty()) {
-    STROBE_ASSIGN(words.drop, one_of<DropPolicy>("--drop", flags.drop,
-                                                 {{"never", DropPolicy::kNever},
-                                                  {"oldest", DropPolicy::kOldest},
-                                                  {"newest", DropPolicy::kNewest}}));
-  }
-  STROBE_ASSIGN(words.transport, one_of<Transport>("--rtsp-transport", flags.rtsp_transport,
-                                                   {{"tcp", Transport::kTcp}, {"udp", Transport::kUdp}}));
-  if (!flags.size.empty()) {
-    int end = 0;
-    if (std::sscanf(flags.size.c_str(), "%ldx%ld%n", &words.width, &words.height, &end) != 2 ||
-        static_cast<size_t>(end) != flags.size.size() || words.width <= 0 || words.height <= 0)
-      return usage_error(fmt::format("--size {}: expected WIDTHxHEIGHT, e.g. 416x416", flags.size));
-  }
-  return words;
-}
-
-bool is_model_file(const std::string& model) {
-  const std::string extension = fs::path(model).extension().string();
-  return extension == ".onnx" || extension == ".xml" || extension == ".pt";
-}
-
-// The network as the engine takes it: a graph, or the path of a file that it reads itself.
-Result<engines::ModelSource> open_model(const RunFlags& flags, const Words& words, const engines::Engine& engine) {
-  if (is_model_file(flags.model)) {
-    const auto formats = engine.file_formats();
-    const std::string extension = fs::path(flags.model).extension().string();
-    if (!fs::exists(flags.model)) return not_found(flags.model + ": no such file");
-    if (std::find(formats.begin(), formats.end(), extension) == formats.end())
-      return unsupported(fmt::format("{}: engine {} reads {} and Darknet .cfg, not {}", flags.model, engine.name(),
-                                     fmt::join(formats, " "), extension));
-    return engines::ModelSource(fs::path(flags.model));
-  }
-  models::OpenOptions options;
-  options.weights = flags.weights;
-  options.labels = flags.labels;
-  options.width = words.width;
-  options.height = words.height;
-  options.seed = flags.seed;
-  STROBE_ASSIGN(models::Graph graph, models::open_graph(flags.model, options));
-  return engines::ModelSource(std::make_shared<const models::Graph>(std::move(graph)));
+// What --split-point says of this network; empty without it.
+Result<std::string> split_layer(const RunFlags& flags, const engines::ModelSource& model) {
+  if (flags.split_point.empty()) return std::string();
+  const size_t colon = flags.split_point.find(':');
+  if (colon == std::string::npos) return flags.split_point;
+  const std::string of = flags.split_point.substr(0, colon);
+  const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&model);
+  if (of != flags.model && !(graph && of == (*graph)->name))
+    return usage_error(fmt::format("--split-point {}: the model is {}, not {}", flags.split_point, flags.model, of));
+  return flags.split_point.substr(colon + 1);
 }
 
 // How the inference threads are dealt out.
@@ -122,11 +56,9 @@ void set_threads(const RunFlags& flags, engines::LoadOptions& load) {
 pipeline::VideoRunOptions video_options(const RunFlags& flags, const Words& words, const fs::path& folder) {
   pipeline::VideoRunOptions options;
   options.input = flags.input;
-  options.source.decode_threads = flags.decode_threads;
-  options.source.rtsp_transport = words.transport;
-  options.source.timeout_s = flags.timeout_s;
-  options.source.reconnects = flags.reconnects;
+  options.source = source_options(flags, words);
   options.no_video = flags.no_video;
+  options.prep_filter = prep_filter(flags, words);
   options.video = folder / "annotated.mp4";
   options.picture = folder / "annotated.jpg";
   options.writer.codec = flags.codec;
@@ -147,41 +79,14 @@ pipeline::VideoRunOptions video_options(const RunFlags& flags, const Words& word
   return options;
 }
 
-// "openvino  123/795 frames" on the terminal, at most ten times a second.
-class Progress {
- public:
-  explicit Progress(std::string label, bool wanted) : label_(std::move(label)), on_(wanted && isatty(STDERR_FILENO)) {}
-  ~Progress() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-  }
-  void show(int64_t finished, int64_t total) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    shown_ = true;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    const std::string of = total > 0 ? fmt::format("/{}", total) : "";
-    fmt::print(stderr, "\r\033[K{}  {}{} frames  {:.1f} FPS", label_, finished, of,
-               static_cast<double>(finished) / seconds);
-    std::fflush(stderr);
-  }
-
- private:
-  std::string label_;
-  bool on_, shown_ = false;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_{};
-};
-
 void record_run_facts(const RunFlags& flags, const std::string& spec, const engines::Engine& engine) {
-  for (const auto& [key, value] : collect::machine_facts()) record::fact(key, value);
   record::fact("engine", spec);
   record::fact("engine.version", engine.version());
   record::fact("model", flags.model);
   record::fact("model.weights", flags.weights);
   record::fact("input", flags.input);
   record::fact("precision", flags.precision);
-  record::fact("cores", fmt::format("{:g}", collect::allowed_cores()));
+  if (!flags.core_bind.empty()) record::fact("cores.bound", flags.core_bind);
 }
 
 // What is not in the recording because no thread of ours did it: the network's layers and the engine's kernels.
@@ -217,6 +122,20 @@ void add_network(const engines::ModelSource& model, const pipeline::LayerProfile
     }
     timeline.kernels.push_back(std::move(row));
   }
+}
+
+// What `strobe bench -- strobe run ...` collects.
+Result<void> write_benchmark(const RunFlags& flags, const std::string& spec, const trace::Timeline& timeline,
+                             const fs::path& folder) {
+  STROBE_ASSIGN(const bench::Warmup warmup, bench::warmup_of_environment());
+  return bench::write_run_benchmark(timeline, warmup, folder,
+                                    {{"args",
+                                      {{"input", flags.input},
+                                       {"model", flags.model},
+                                       {"engine", spec},
+                                       {"batch_size", flags.batch},
+                                       {"device_id", flags.device_id},
+                                       {"output_dir", folder.string()}}}});
 }
 
 }  // namespace
@@ -262,15 +181,13 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   STROBE_ASSIGN(const engines::ModelSource model, open_model(flags, words, *engine));
   STROBE_TRY(make_writable_folder(folder));
 
-  const fs::path spool = folder / "spool";
-  std::error_code ignored;
-  fs::remove_all(spool, ignored);  // of a run that was killed here before
+  pipeline::VideoRunOptions options = video_options(flags, words, folder);
+  STROBE_ASSIGN(options.split_layer, split_layer(flags, model));
+  std::unique_ptr<RunRecording> recording;
   if (!flags.no_record) {
-    STROBE_TRY(record::start({.folder = spool, .process_name = "strobe run"}));
-    record::name_thread("main");
+    STROBE_ASSIGN(recording, RunRecording::start(folder));
     record_run_facts(flags, spec, *engine);
   }
-  pipeline::VideoRunOptions options = video_options(flags, words, folder);
   if (std::holds_alternative<fs::path>(model)) {
     if (words.width > 0) options.load.input_shape = {3, words.height, words.width};
     if (!flags.labels.empty()) {
@@ -279,22 +196,28 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   }
   options.stop = &stop;
   options.source.stop = &stop;
-  Progress progress(spec, !flags.quiet);
-  options.on_progress = [&](int64_t finished, int64_t total) { progress.show(finished, total); };
+  ProgressLine progress(!flags.quiet);
+  options.on_progress = [&](int64_t finished, int64_t total) {
+    progress.show([&] {
+      return fmt::format("{}  {}{} frames  {:.1f} FPS", spec, finished, total > 0 ? fmt::format("/{}", total) : "",
+                         static_cast<double>(finished) / progress.seconds());
+    });
+  };
 
+  if (!flags.quiet)
+    print_start({{"run", fmt::format("{} on {} {}, {}, batch {}, {} sessions x {} threads{}", flags.model, spec,
+                                     engine->version(), flags.precision, options.load.batch, options.load.sessions,
+                                     options.load.threads_per_session,
+                                     flags.core_bind.empty() ? "" : ", bound to cores " + flags.core_bind)}});
   auto done = pipeline::run_video(*engine, model, options);
-  Result<record::Totals> totals = record::Totals{};
-  if (!flags.no_record) totals = record::stop();
-  if (!done) {
-    fs::remove_all(spool, ignored);
-    return std::move(done).error();
-  }
+  if (!done) return std::move(done).error();
   pipeline::VideoRunResult& result = *done;
+  Result<trace::Timeline> recorded = trace::Timeline{};
+  if (recording) recorded = recording->stop();
 
   RunOutcome outcome;
   outcome.ended = std::move(result.run.ended);
   if (outcome.ended && result.run.stopped) outcome.ended = Error(ErrorKind::kInterrupted, "interrupted");
-  if (outcome.ended && !totals) outcome.ended = std::move(totals).error();
   const auto keep = [&](Result<void> written) {
     if (!written && outcome.ended) outcome.ended = std::move(written).error();
   };
@@ -305,20 +228,18 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
     outcome.summary["seconds"] = result.run.seconds;
     outcome.summary["end_to_end_fps"] = static_cast<double>(result.run.finished) / result.run.seconds;
   } else {
-    STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
+    STROBE_ASSIGN(trace::Timeline timeline, std::move(recorded));
     add_network(model, result.layers, timeline);
-    const fs::path trace = folder / "trace.sqlite";
-    auto stored = trace::write_store(timeline, trace);
-    if (stored) {
-      fs::remove_all(spool, ignored);
-      outcome.summary["trace"] = trace.string();
+    if (auto stored = recording->store(timeline)) {
+      outcome.summary["trace"] = stored->string();
     } else {
-      keep(std::move(stored).error().at(
-          fmt::format("the recording is kept, `strobe recover {}` reads it", spool.string())));
+      keep(std::move(stored).error());
     }
+    keep(write_step_metrics(timeline, flags.model, folder, outcome.summary));
     keep(write_file(folder / "frames.csv",
                     report::format_table(analyze::frame_latency(timeline), report::Format::kCsv)));
     add_measures(timeline, outcome.summary);
+    if (bench::wanted_by_environment()) keep(write_benchmark(flags, spec, timeline, folder));
   }
   if (!flags.no_video && fs::exists(options.video)) outcome.summary["video"] = options.video.string();
   if (result.source.kind == "picture" && fs::exists(options.picture))

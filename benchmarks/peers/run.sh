@@ -55,6 +55,14 @@ fi
 mkdir -p "$OUT"
 IR=${IR:-$OUT/network.xml}
 [ -e "$IR" ] || "$venv/bin/python3" "$here/export_ir.py" "$CFG" "$WEIGHTS" "$IR"
+if [[ " ${CASES:-workers} " == *" workers "* ]]; then
+  "$venv/bin/python3" "$here/workers.py" --build "$build" --python "$venv/bin/python3" --video "$VIDEO" --ir "$IR" \
+    --rounds "${ROUNDS:-3}" --cores "$(nproc)" --json "$OUT/workers.json"
+  if [ -n "${CASES:-}" ]; then
+    CASES=${CASES//workers/}
+    [ -n "${CASES// /}" ] || exit 0
+  fi
+fi
 "$build/bin/strobe_record_bench" --benchmark_out="$OUT/record.json" --benchmark_out_format=json
 "$venv/bin/python3" "$here/side_by_side.py" ${CASES:-} --build "$build" --python "$venv/bin/python3" --video "$VIDEO" \
   --cfg "$CFG" --weights "$WEIGHTS" --rounds "${ROUNDS:-3}" --json "$OUT/side_by_side.json" --ir "$IR"

@@ -82,6 +82,9 @@ TEST_P(AgainstPyTorch, LossesAndWeightsAreTheSame) {
   }
   const auto trained = (*trainer)->graph();
   ASSERT_TRUE(trained);
+  // AdamW's first steps have the size of the learning rate whatever the gradient's: where a gradient is all but
+  // nothing, its sign is chance.
+  const double tolerance = options.optimizer == Optimizer::kAdamW ? 6e-2 : 5e-3;
   const models::Safetensors ours = models::weights_of(*trained), theirs = tensors("after.safetensors");
   for (const auto& [name, tensor] : ours.tensors) {
     const auto& wanted = theirs.tensors.at(name).values;
@@ -90,7 +93,7 @@ TEST_P(AgainstPyTorch, LossesAndWeightsAreTheSame) {
       difference += std::pow(tensor.values[i] - wanted[i], 2);
       size += std::pow(wanted[i], 2);
     }
-    EXPECT_LE(std::sqrt(difference), 5e-3 * std::sqrt(size) + 1e-4) << name;
+    EXPECT_LE(std::sqrt(difference), tolerance * std::sqrt(size) + 0.01 * tolerance) << name;
   }
 }
 

@@ -1,0 +1,76 @@
+#include "run_recording.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "analyze/steps.h"
+#include "base/file.h"
+#include "collect/machine.h"
+#include "report/table_format.h"
+#include "strobe/record/annotate.h"
+#include "trace/spool_import.h"
+#include "trace/store.h"
+
+namespace strobe::app {
+
+namespace fs = std::filesystem;
+
+Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder) {
+  std::unique_ptr<RunRecording> recording(new RunRecording(folder));
+  std::error_code ignored;
+  fs::remove_all(recording->spool(), ignored);  // of a run that was killed here before
+  STROBE_TRY(record::start({.folder = recording->spool(), .process_name = "strobe run"}));
+  recording->running_ = true;
+  record::name_thread("main");
+  for (const auto& [key, value] : collect::machine_facts()) record::fact(key, value);
+  record::fact("cores", fmt::format("{:g}", collect::allowed_cores()));
+  return recording;
+}
+
+RunRecording::~RunRecording() {
+  if (running_) (void)record::stop();
+  std::error_code ignored;
+  if (!keep_spool_) fs::remove_all(spool(), ignored);
+}
+
+Result<trace::Timeline> RunRecording::stop() {
+  running_ = false;
+  keep_spool_ = true;
+  STROBE_TRY(record::stop());
+  STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool()));
+  return timeline;
+}
+
+Result<fs::path> RunRecording::store(const trace::Timeline& timeline) {
+  const fs::path path = folder_ / "trace.sqlite";
+  if (auto stored = trace::write_store(timeline, path); !stored)
+    return std::move(stored).error().at(
+        fmt::format("the recording is kept, `strobe recover {}` reads it", spool().string()));
+  keep_spool_ = false;
+  return path;
+}
+
+Result<void> write_step_metrics(const trace::Timeline& timeline, const std::string& model, const fs::path& folder,
+                                nlohmann::ordered_json& summary) {
+  const Table steps = analyze::steps(timeline);
+  const fs::path path =
+      folder / fmt::format("M_{}_P_{}_metrics.csv", fs::path(model).stem().string(), static_cast<int>(::getpid()));
+  STROBE_TRY(write_file(path, report::format_table(steps, report::Format::kCsv)));
+  summary["steps"] = steps.row_count();
+  summary["metrics_csv"] = path.string();
+  return {};
+}
+
+void print_start(const std::vector<std::pair<std::string, std::string>>& run) {
+  const auto facts = collect::machine_facts();
+  const auto fact = [&](const char* key) {
+    const auto found = facts.find(key);
+    return found == facts.end() ? std::string("?") : found->second;
+  };
+  fmt::print(stderr, "machine: {}, {} of {} cores, {} MiB of memory free, {}, Linux {}\n", fact("cpu.model"),
+             fact("cpu.cores_allowed"), fact("cpu.cores_online"), fact("memory.available_mib"), fact("os.name"),
+             fact("os.kernel"));
+  for (const auto& [key, value] : run) fmt::print(stderr, "{}: {}\n", key, value);
+}
+
+}  // namespace strobe::app

@@ -1,0 +1,46 @@
+// The recording of a run: from its start to the trace in the output folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strobe/base/result.h"
+#include "strobe/trace/timeline.h"
+
+namespace strobe::app {
+
+// Records this process into folder/spool. One at a time.
+class RunRecording {
+ public:
+  // Facts of the machine are recorded with it. Errors: those of record::start.
+  static Result<std::unique_ptr<RunRecording>> start(const std::filesystem::path& folder);
+  RunRecording(const RunRecording&) = delete;
+  RunRecording& operator=(const RunRecording&) = delete;
+  ~RunRecording();  // not stopped: what was recorded is thrown away
+
+  // Ends the recording. Errors: kIo; what is already safe stays in the spool.
+  Result<trace::Timeline> stop();
+  // Writes the timeline as folder/trace.sqlite and removes the spool; where that fails the spool is kept, and the error
+  // says how to read it.
+  Result<std::filesystem::path> store(const trace::Timeline& timeline);
+
+ private:
+  explicit RunRecording(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::filesystem::path spool() const { return folder_ / "spool"; }
+  std::filesystem::path folder_;
+  bool running_ = false, keep_spool_ = false;
+};
+
+// "M_<model>_P_<pid>_metrics.csv", the steps of the run (analyze/steps.h); adds its place to the summary as
+// "metrics_csv". model: as the user named it; of a path its stem.
+Result<void> write_step_metrics(const trace::Timeline& timeline, const std::string& model,
+                                const std::filesystem::path& folder, nlohmann::ordered_json& summary);
+
+// The machine and the run in a few lines on stderr, before it begins.
+void print_start(const std::vector<std::pair<std::string, std::string>>& run);
+
+}  // namespace strobe::app
