@@ -47,6 +47,7 @@ Node& node_at(Node& root, std::string_view path) {
 Json to_json(const Node& node) {
   Json out = Json::object();
   auto& members = out.get_ref<Json::object_t&>();
+  members.reserve(node.children.size() + node.figures.size());  // a member that moves is copied with all below it
   for (const auto& child : node.children) members.emplace_back(child->name, to_json(*child));
   for (const auto& [key, value] : node.figures.items()) members.emplace_back(key, value);
   return out;
@@ -173,6 +174,7 @@ Json benchmark_of(const std::string& obj_name, const RangeTimes& ranges, const W
   for (const auto& [path, count] : total_batches(ranges)) own["total_batches"][path] = count;
   Json batches = Json::object();
   auto& members = batches.get_ref<Json::object_t&>();
+  members.reserve(ranges.size());
   for (const auto& range : ranges)
     if (range.batch)
       members.emplace_back(range.path,
