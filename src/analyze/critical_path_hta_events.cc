@@ -95,18 +95,44 @@ bool is_device_side(const Event& event) {
          event.sync_type == kContextSync;
 }
 
+// The last host event and the last device event of each correlation number.
+class LastOfNumber {
+ public:
+  struct Pair {
+    int32_t host = -1, device = -1;
+  };
+  explicit LastOfNumber(const std::vector<Event>& events) {
+    int64_t largest = 0;
+    size_t count = 0;
+    for (const Event& event : events) {
+      largest = std::max(largest, event.correlation);
+      count += event.correlation >= 0 ? 1 : 0;
+    }
+    // Profilers count up, so that a number is as good as its place.
+    constexpr size_t kMostPlacesForOne = 8;
+    if (static_cast<uint64_t>(largest) < kMostPlacesForOne * (count + 1))
+      dense_.resize(static_cast<size_t>(largest) + 1);
+    else
+      sparse_.reserve(count);
+  }
+  Pair& operator[](int64_t number) { return dense_.empty() ? sparse_[number] : dense_[static_cast<size_t>(number)]; }
+
+ private:
+  std::vector<Pair> dense_;
+  std::unordered_map<int64_t, Pair> sparse_;
+};
+
 // Of several with one number the last counts, as in HTA's join.
 void correlate(std::vector<Event>& events) {
-  std::unordered_map<int64_t, std::pair<int32_t, int32_t>> last;  // correlation -> host event, device event
-  last.reserve(events.size() / 2);
+  LastOfNumber last(events);
   for (size_t i = 0; i < events.size(); ++i) {
     if (events[i].correlation < 0) continue;
-    auto& [host, device] = last.try_emplace(events[i].correlation, -1, -1).first->second;
+    auto& [host, device] = last[events[i].correlation];
     (is_device_side(events[i]) ? device : host) = static_cast<int32_t>(i);
   }
   for (Event& event : events) {
     if (event.correlation < 0) continue;
-    const auto [host, device] = last.at(event.correlation);
+    const auto [host, device] = last[event.correlation];
     event.partner = is_device_side(event) ? host : device;
     if (event.partner < 0) event.partner = kUnlinked;
   }

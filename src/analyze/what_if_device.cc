@@ -112,9 +112,17 @@ class Replay {
     double duration_ns = 0;
     double throughput() const { return static_cast<double>(latency_ns.size()) / duration_ns * 1e9; }
   };
-  Outcome run(const std::vector<int64_t>& services) const {
-    const auto last = static_cast<int32_t>(services.size()) - 1;
-    const std::vector<int64_t> ends = replayed_ends(graph_, 0, last, services);
+  std::vector<int64_t> ends(const std::vector<int64_t>& services) const {
+    return replayed_ends(graph_, 0, static_cast<int32_t>(services.size()) - 1, services);
+  }
+  // Without a change: waits without a recorded reason are kept, so that a replay is the recording itself.
+  std::vector<int64_t> recorded_ends() const {
+    std::vector<int64_t> ends;
+    ends.reserve(services_.size());
+    for (const Operation& operation : graph_.operations()) ends.push_back(operation.end_ns);
+    return ends;
+  }
+  Outcome outcome(const std::vector<int64_t>& services, const std::vector<int64_t>& ends) const {
     Outcome outcome;
     int64_t first_start = std::numeric_limits<int64_t>::max(), last_end = std::numeric_limits<int64_t>::min();
     for (const Unit& unit : units_) {
@@ -130,20 +138,22 @@ class Replay {
   }
 
   // Time on the path that leads to the end of the last unit, by name: back to the predecessor that ended last.
-  std::map<std::string, double> path(const std::vector<int64_t>& services) const {
-    const auto last = static_cast<int32_t>(services.size()) - 1;
-    const std::vector<int64_t> ends = replayed_ends(graph_, 0, last, services);
-    std::map<std::string, double> times;
+  std::map<std::string, double> path(const std::vector<int64_t>& services, const std::vector<int64_t>& ends) const {
+    std::vector<int64_t> time_of_name(timeline_.strings.size(), 0);
+    std::vector<uint8_t> is_on_path(timeline_.strings.size(), 0);
     for (int32_t at = units_.back().last; at != kNone && at >= units_.front().first;) {
-      const Operation& operation = graph_.operations()[static_cast<size_t>(at)];
-      const std::string_view name = timeline_.strings[timeline_.ranges.name[static_cast<size_t>(operation.range)]];
-      times[std::string(name)] += static_cast<double>(services[static_cast<size_t>(at)]);
+      const trace::StringId name = name_of(static_cast<size_t>(at));
+      time_of_name[name] += services[static_cast<size_t>(at)];
+      is_on_path[name] = 1;
       int32_t before = kNone;
       for (const Edge& edge : graph_.into(at))
         if (before == kNone || ends[static_cast<size_t>(edge.from)] > ends[static_cast<size_t>(before)])
           before = edge.from;
       at = before;
     }
+    std::map<std::string, double> times;
+    for (trace::StringId id = 0; id < is_on_path.size(); ++id)
+      if (is_on_path[id]) times[std::string(timeline_.strings[id])] = static_cast<double>(time_of_name[id]);
     return times;
   }
 
@@ -186,9 +196,10 @@ Result<WhatIf> device_what_if(const Timeline& timeline, const WhatIfOptions& opt
     for (size_t i = 0; i < services.size(); ++i)
       if (selected[i]) services[i] = scaled(services[i], scale.factor);
   }
-  const Replay::Outcome before = replay.run(replay.services()), after = replay.run(services);
+  const std::vector<int64_t> ends_before = replay.recorded_ends(), ends_after = replay.ends(services);
+  const Replay::Outcome before = replay.outcome(replay.services(), ends_before),
+                        after = replay.outcome(services, ends_after);
   const Series unchanged{before.latency_ns, before.finished_ns, before.duration_ns};
-  // Waits without a recorded reason are kept as they were, so that a replay without a change is the recording itself.
   WhatIf answer = compare(unchanged, unchanged, {after.latency_ns, after.finished_ns, after.duration_ns}, options.seed);
   answer.answer.notes.push_back(
       "waits for which the trace has no reason are kept, so the replay without a change is exact and says nothing "
@@ -197,7 +208,7 @@ Result<WhatIf> device_what_if(const Timeline& timeline, const WhatIfOptions& opt
   if (!timeline.device_ops.empty() && !replay.has_sync())
     answer.answer.notes.push_back(
         "no recorded call waits for the device, so that threads do not feel in the replay how long its work takes");
-  answer.path = path_table(replay.path(replay.services()), replay.path(services));
+  answer.path = path_table(replay.path(replay.services(), ends_before), replay.path(services, ends_after));
   if (!options.sweep) return answer;
 
   int64_t whole = 0;
@@ -213,7 +224,7 @@ Result<WhatIf> device_what_if(const Timeline& timeline, const WhatIfOptions& opt
       std::vector<int64_t> faster = services;
       for (size_t i = 0; i < faster.size(); ++i)
         if (replay.name_of(i) == name) faster[i] = scaled(faster[i], factor);
-      const Replay::Outcome outcome = replay.run(faster);
+      const Replay::Outcome outcome = replay.outcome(faster, replay.ends(faster));
       item.p50_ns.push_back(median(outcome.latency_ns));
       item.throughput.push_back(outcome.throughput());
     }
