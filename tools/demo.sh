@@ -15,8 +15,8 @@ import json, sys
 built = [e["name"] for e in json.load(sys.stdin)["engines"] if e["built"]]
 print(",".join(name for name in ("torch", "openvino") if name in built) or ",".join(built[:1]))')
 [ -n "$engines" ] || { echo "demo: no engine is built; see \`strobe doctor\`" >&2; exit 2; }
-echo "demo: $video through YOLOv4-tiny on $engines, 150 frames each"
-"$build/bin/strobe" run --input "$video" --model yolov4-tiny --engine "$engines" --frames 150 -o "$out"
+echo "demo: $video through our own person detector on $engines, 300 frames each"
+"$build/bin/strobe" run --input "$video" --model person-tiny --engine "$engines" --frames 300 -o "$out"
 traces=()
 for engine in ${engines//,/ }; do
   trace=$out/$engine/trace.sqlite

@@ -11,7 +11,7 @@ echo person >"$out/labels.txt"
 "$strobe" frames annotate "$video" --model "$cfg" --weights "$weights" --labels "$out/labels.txt" --size 1152x864 \
   --threshold 0.5 -o "$out/teacher"
 "$strobe" run --mode retrain --model person-tiny --weights none --input "$video" \
-  --targets "$out/teacher/annotations.json" --hold-out 0.2 --epochs "${EPOCHS:-40}" --batch 16 --learning-rate 0.003 \
+  --targets "$out/teacher/annotations.json" --hold-out 0.2 --epochs "${EPOCHS:-30}" --batch 16 --learning-rate 0.003 \
   --shuffle 256 -o "$out/trained"
 "$strobe" frames annotate "$video" --model person-tiny --weights "$out/trained/weights.safetensors" --threshold 0.05 \
   -o "$out/student"

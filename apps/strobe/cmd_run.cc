@@ -36,7 +36,7 @@ class RunCommand : public Command {
   const char* summary() const override { return "Run a video through a network, or train one on it, and record it"; }
   const char* group() const override { return "Run"; }
   const char* example() const override {
-    return "strobe run --input street.mp4 --model yolov4-tiny --engine torch,openvino -o out";
+    return "strobe run --input street.mp4 --model person-tiny --engine torch,openvino -o out";
   }
   void declare(CLI::App& app) override {
     app_ = &app;

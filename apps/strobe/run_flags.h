@@ -11,7 +11,7 @@
 namespace strobe::app {
 
 struct RunFlags {
-  std::string input, model = "yolov4-tiny", weights, labels;
+  std::string input, model = "person-tiny", weights, labels;
   std::vector<std::string> engines{"openvino"};
   std::string output = "strobe-out";
   std::string format = "text";

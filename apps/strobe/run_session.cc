@@ -205,10 +205,12 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   };
 
   if (!flags.quiet)
-    print_start({{"run", fmt::format("{} on {} {}, {}, batch {}, {} sessions x {} threads{}", flags.model, spec,
-                                     engine->version(), flags.precision, options.load.batch, options.load.sessions,
-                                     options.load.threads_per_session,
-                                     flags.core_bind.empty() ? "" : ", bound to cores " + flags.core_bind)}});
+    options.on_start = [&] {
+      print_start({{"run", fmt::format("{} on {} {}, {}, batch {}, {} sessions x {} threads{}", flags.model, spec,
+                                       engine->version(), flags.precision, options.load.batch, options.load.sessions,
+                                       options.load.threads_per_session,
+                                       flags.core_bind.empty() ? "" : ", bound to cores " + flags.core_bind)}});
+    };
   auto done = pipeline::run_video(*engine, model, options);
   if (!done) return std::move(done).error();
   pipeline::VideoRunResult& result = *done;

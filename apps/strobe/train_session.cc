@@ -130,10 +130,12 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
   STROBE_ASSIGN(const auto recording, RunRecording::start(folder));
   record_facts(flags, *engine);
   if (!flags.quiet)
-    print_start({{"retrain", fmt::format("{} on {} {}, {}, batch {}{}", flags.model, engine->name(), engine->version(),
-                                         flags.use_amp ? "bf16 mixed precision" : "f32", flags.batch,
-                                         flags.core_bind.empty() ? "" : ", bound to cores " + flags.core_bind)}});
-
+    options.on_start = [&] {
+      print_start(
+          {{"retrain", fmt::format("{} on {} {}, {}, batch {}{}", flags.model, engine->name(), engine->version(),
+                                   flags.use_amp ? "bf16 mixed precision" : "f32", flags.batch,
+                                   flags.core_bind.empty() ? "" : ", bound to cores " + flags.core_bind)}});
+    };
   STROBE_ASSIGN(pipeline::TrainRunResult result, pipeline::run_training(*engine, *graph, options));
   RunOutcome outcome;
   outcome.ended = std::move(result.run.ended);

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "bench/nvtx_ranges.h"
 #include "bindings.h"
+#include "record/nvtx_ranges.h"
 #include "strobe/bench/perf.h"
 
 namespace strobe::python {
@@ -59,7 +59,7 @@ void bind_bench(nb::module_& module) {
     if (found == nullptr || std::filesystem::path(found).filename() != "libstrobe_inject.so") return;
     const std::string tool = found;
     ::unsetenv("NVTX_INJECTION64_PATH");
-    bench::nvtx_pop(nullptr);
+    record::nvtx_pop(nullptr);
     ::setenv("NVTX_INJECTION64_PATH", tool.c_str(), 1);
   });
 }

@@ -14,8 +14,8 @@
 #include "bench/environment.h"
 #include "bench/figures.h"
 #include "bench/latency.h"
-#include "bench/nvtx_ranges.h"
 #include "bench/warmup.h"
+#include "record/nvtx_ranges.h"
 #include "strobe/record/annotate.h"
 #include "strobe/record/annotate_c.h"
 
@@ -46,7 +46,7 @@ struct Hash {
 
 struct Open {
   uint32_t node;  // kRoot while nothing is collected
-  NvtxDomain domain;
+  record::NvtxDomain domain;
   std::optional<int64_t> batch_index;
 };
 
@@ -204,14 +204,14 @@ Result<void> Perf::push_range(std::string_view message, const RangeStyle& style,
   if (state_->collecting) {
     STROBE_ASSIGN(place, state_->node_of(mine, mine.label));
   }
-  const NvtxDomain domain = nvtx_domain(style.domain);
+  const record::NvtxDomain domain = record::nvtx_domain(style.domain);
   mine.open.push_back({place, domain, batch_index});
   if (record::recording()) {
     const bool grouped = !style.category.empty() || !style.domain.empty();
     record::push(mine.label, record::kNoFrame,
                  grouped ? record::Category(style.category, style.domain) : record::Category());
   }
-  nvtx_push(domain, mine.label.c_str(), argb_of(style.color), style.category);
+  record::nvtx_push(domain, mine.label.c_str(), argb_of(style.color), style.category);
   if (!state_->collecting) return {};
   Node& node = mine.nodes[place];
   node.batch_index = batch_index;
@@ -226,7 +226,7 @@ Result<void> Perf::pop_range(std::optional<int64_t> total_items, bool delete_ran
   const std::lock_guard lock(mine.mutex);
   if (mine.open.empty()) {
     if (state_->collecting) return usage_error("pop_range: no range is open on this thread");
-    nvtx_pop(nullptr);
+    record::nvtx_pop(nullptr);
     return {};
   }
   const Open open = mine.open.back();
@@ -243,7 +243,7 @@ Result<void> Perf::pop_range(std::optional<int64_t> total_items, bool delete_ran
     if (open.batch_index && total_items) ::strobe_arg_batch(*open.batch_index, *total_items);
     record::pop();
   }
-  nvtx_pop(open.domain);
+  record::nvtx_pop(open.domain);
   if (!state_->collecting) return {};
   Node& node = mine.nodes[open.node];
   node.end_ns = now;

@@ -7,7 +7,7 @@ namespace strobe::models {
 const std::vector<ZooEntry>& zoo() {
   static const std::vector<ZooEntry> entries = {
       {"yolov4-tiny", "YOLOv4-tiny, 416x416, 80 COCO classes", &make_yolov4_tiny},
-      {"person-tiny", "Person detector, 384x288, 1 class, trained", &make_person_tiny},
+      {"person-tiny", "Person detector, 384x288, 1 class, trained", &make_person_tiny, &person_tiny_weights},
       {"resnet18", "ResNet-18, 224x224, 1000 ImageNet classes", &make_resnet18},
       {"resnet50", "ResNet-50, 224x224, 1000 ImageNet classes", &make_resnet50},
       {"mobilenet_v2", "MobileNetV2 1.0, 224x224, 1000 ImageNet classes", &make_mobilenet_v2},

@@ -11,6 +11,7 @@
 
 #include "pipeline/bounded_queue.h"
 #include "pipeline/cpu_clock.h"
+#include "record/nvtx_ranges.h"
 #include "strobe/record/annotate.h"
 
 namespace strobe::pipeline {
@@ -58,9 +59,29 @@ class BatchPool {
 
 // The names under which one stage records; interned once.
 struct StageNames {
-  explicit StageNames(const std::string& stage) : range(stage), queue("queue:" + stage) {}
+  explicit StageNames(const std::string& stage) : text(stage), range(stage), queue("queue:" + stage) {}
+  std::string text;
   record::Name range;
   record::Name queue;  // flow into the stage and depth of the queue before it
+};
+
+// A stage at work: a range of our own, and one for whatever other tool watches the process.
+class StageRange {
+ public:
+  StageRange(const StageNames& names, int64_t frame) : range_(names.range, frame) {
+    record::nvtx_push(domain(), names.text.c_str(), 0, {});
+  }
+  ~StageRange() { record::nvtx_pop(domain()); }
+  StageRange(const StageRange&) = delete;
+  StageRange& operator=(const StageRange&) = delete;
+  record::Range& range() { return range_; }
+
+ private:
+  static record::NvtxDomain domain() {
+    static const record::NvtxDomain made = record::nvtx_domain("strobe");
+    return made;
+  }
+  record::Range range_;
 };
 
 // In the trace, and for top, gdb and perf, which show 15 characters.
@@ -77,8 +98,7 @@ class Run {
         stages_(stages),
         options_(options),
         pool_(prepare),
-        read_name_text_(first_stage),
-        read_name_(first_stage),
+        read_names_(first_stage),
         thread_count_(static_cast<size_t>(1 + worker_count(stages))),
         ready_(static_cast<std::ptrdiff_t>(thread_count_)),
         go_(1) {
@@ -143,7 +163,7 @@ class Run {
   bool enough() const { return options_.max_frames > 0 && frames_read_ >= options_.max_frames; }
 
   void read_all() {
-    name_this_thread(read_name_text_);
+    name_this_thread(read_names_.text);
     ready_.count_down();
     go_.wait();
     BatchPtr batch;
@@ -176,10 +196,10 @@ class Run {
   // The next frame into the batch; false at the end of the source.
   Result<bool> read_into(Batch& batch) {
     static const record::Name kNoFrame("no_frame");
-    record::Range range(read_name_, frames_read_);
+    StageRange stage(read_names_, frames_read_);
     STROBE_ASSIGN(std::optional<media::Frame> frame, read_());
     if (!frame) {
-      range.arg(kNoFrame, int64_t{1});
+      stage.range().arg(kNoFrame, int64_t{1});
       return false;
     }
     frame->index = frames_read_++;
@@ -234,15 +254,15 @@ class Run {
     const StageNames& names = names_[index];
     const bool last_stage = index + 1 == stages_.size();
     if (stage.per_batch) {
-      record::Range range(names.range, batch.frames.front().frame.index);
+      StageRange at_work(names, batch.frames.front().frame.index);
       record::flow_in(names.queue, batch.hand_over);
-      for (size_t i = 1; i < batch.frames.size(); ++i) range.arg(kAlsoFrame, batch.frames[i].frame.index);
+      for (size_t i = 1; i < batch.frames.size(); ++i) at_work.range().arg(kAlsoFrame, batch.frames[i].frame.index);
       STROBE_TRY(stage.work(batch, 0, worker));
       if (!last_stage) hand_over(batch, index + 1);
       return {};
     }
     for (size_t i = 0; i < batch.frames.size(); ++i) {
-      const record::Range range(names.range, batch.frames[i].frame.index);
+      const StageRange at_work(names, batch.frames[i].frame.index);
       if (i == 0) record::flow_in(names.queue, batch.hand_over);
       STROBE_TRY(stage.work(batch, i, worker));
       if (!last_stage && i + 1 == batch.frames.size()) hand_over(batch, index + 1);
@@ -294,8 +314,7 @@ class Run {
   const std::vector<Stage>& stages_;
   const RunnerOptions& options_;
   BatchPool pool_;
-  std::string read_name_text_;
-  record::Name read_name_;
+  StageNames read_names_;
   std::vector<StageNames> names_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<std::atomic<int>>> running_workers_;

@@ -245,6 +245,7 @@ Result<TrainRunResult> run_training(engines::Engine& engine, std::shared_ptr<con
                                     const TrainRunOptions& options) {
   TrainRun run(engine, std::move(graph), options);
   STROBE_TRY(run.open());
+  if (options.on_start) options.on_start();
   run.run();
   return run.take_result();
 }

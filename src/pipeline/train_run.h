@@ -27,6 +27,7 @@ struct TrainRunOptions {
   int64_t checkpoint_every = 0;      // 0: at the end only
   std::filesystem::path resume;      // a checkpoint to go on from; empty: none
   const std::atomic<bool>* stop = nullptr;
+  std::function<void()> on_start;                                          // everything is open, the run begins
   std::function<void(int64_t step, int64_t of, double loss)> on_progress;  // of: 0 when unknown
 };
 

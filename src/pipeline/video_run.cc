@@ -425,6 +425,7 @@ Result<VideoRunResult> run_video(engines::Engine& engine, const engines::ModelSo
                                  const VideoRunOptions& options) {
   VideoRun run(engine, model, options);
   STROBE_TRY(run.open());
+  if (options.on_start) options.on_start();
   run.run();
   run.run_afterwards();
   return run.take_result();

@@ -39,6 +39,7 @@ struct VideoRunOptions {
   int profiled_runs = 10;          // inferences with per-layer times afterwards; 0: none
   int64_t kept_outputs = 0;        // raw network outputs of so many first frames are returned
   const std::atomic<bool>* stop = nullptr;
+  std::function<void()> on_start;                                 // everything is open, the run begins
   std::function<void(int64_t finished, int64_t of)> on_progress;  // of: 0 when unknown
 };
 

@@ -77,7 +77,7 @@ class Inference(Case):
             self.assertGreaterEqual(times[3] + 1e-6, times[2], "the whole step contains the network")
         self.assertIn("bound to cores 0", done.stderr)
         self.assertIn("machine: ", done.stderr)
-        facts = strobe("query", out / "trace.sqlite", "SELECT key, value FROM STROBE_FACTS", "--format", "csv").stdout
+        facts = strobe("query", out / "trace.sqlite", "SELECT name, value FROM STROBE_FACT", "--format", "csv").stdout
         self.assertIn("cores.bound,0", facts.replace('"', ""))
         self.assertIn("bilateral", facts)
 

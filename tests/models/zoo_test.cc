@@ -8,6 +8,7 @@
 #include "models/cost.h"
 #include "models/darknet.h"
 #include "models/graph_builder.h"
+#include "models/model.h"
 #include "models/reference_executor.h"
 #include "models/seed.h"
 #include "support/test_data.h"
@@ -108,6 +109,29 @@ TEST(Zoo, KnowsItsNames) {
   ASSERT_EQ(names.size(), 80U);
   EXPECT_EQ(names[0], "person");
   EXPECT_EQ(names[79], "toothbrush");
+}
+
+TEST(PersonTiny, BringsItsWeights) {
+  OpenOptions options;
+  const auto trained = open_graph("person-tiny", options);
+  ASSERT_TRUE(trained) << trained.error().to_string();
+  EXPECT_TRUE(trained->trained);
+  EXPECT_EQ(trained->labels, std::vector<std::string>{"person"});
+  EXPECT_LE(person_tiny_weights().size(), 2U << 20);
+  options.seeded = true;
+  const auto seeded = open_graph("person-tiny", options);
+  ASSERT_TRUE(seeded) << seeded.error().to_string();
+  EXPECT_FALSE(seeded->trained);
+}
+
+TEST(PersonTiny, ItsWeightsFitOtherSizes) {
+  OpenOptions options;
+  options.width = 640;
+  options.height = 480;
+  const auto wide = open_graph("person-tiny", options);
+  ASSERT_TRUE(wide) << wide.error().to_string();
+  EXPECT_TRUE(wide->trained);
+  EXPECT_EQ(wide->input_shape(), (Shape{3, 480, 640}));
 }
 
 }  // namespace

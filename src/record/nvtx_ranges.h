@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace strobe::bench {
+namespace strobe::record {
 
 // An NVTX domain, made once per name and never freed; null: the default domain.
 using NvtxDomain = void*;
@@ -12,4 +12,4 @@ NvtxDomain nvtx_domain(std::string_view name);
 void nvtx_push(NvtxDomain domain, const char* message, uint32_t argb, std::string_view category);
 void nvtx_pop(NvtxDomain domain);
 
-}  // namespace strobe::bench
+}  // namespace strobe::record

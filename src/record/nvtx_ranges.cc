@@ -1,4 +1,4 @@
-#include "bench/nvtx_ranges.h"
+#include "record/nvtx_ranges.h"
 
 #ifdef STROBE_HAVE_NVTX
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace strobe::bench {
+namespace strobe::record {
 namespace {
 
 struct Names {
@@ -63,16 +63,16 @@ void nvtx_pop(NvtxDomain domain) {
   nvtxDomainRangePop(static_cast<nvtxDomainHandle_t>(domain));
 }
 
-}  // namespace strobe::bench
+}  // namespace strobe::record
 
 #else
 
-namespace strobe::bench {
+namespace strobe::record {
 NvtxDomain nvtx_domain(std::string_view) {
   return nullptr;
 }
 void nvtx_push(NvtxDomain, const char*, uint32_t, std::string_view) {}
 void nvtx_pop(NvtxDomain) {}
-}  // namespace strobe::bench
+}  // namespace strobe::record
 
 #endif
