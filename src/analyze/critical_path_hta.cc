@@ -32,7 +32,11 @@ constexpr int64_t kLongestKernelGap = 1'500'000;
 class Builder {
  public:
   Builder(const Timeline& timeline, const hta::Events& events)
-      : timeline_(timeline), events_(events.all), names_(timeline), graph_(2 * events.all.size()) {
+      : timeline_(timeline),
+        events_(events.all),
+        before_(events.before),
+        names_(timeline),
+        graph_(2 * events.all.size()) {
     is_node_.resize(events_.size());
     for (size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
@@ -122,8 +126,9 @@ class Builder {
     for (const Change& change : changes)
       of_stream[change.step > 0 ? at(at(change.event).partner).stream : at(change.event).stream].push_back(change);
     queues_.resize(events_.size());
+    std::map<int64_t, int64_t> before = queued_before();
     for (const auto& [stream, list] : of_stream) {
-      int64_t length = 0;
+      int64_t length = before[stream];
       for (const Change& change : list) {
         length += change.step;
         if (change.step > 0)
@@ -137,6 +142,19 @@ class Builder {
       const Event& kernel = at(at(change.event).partner);
       launches_of_[{kernel.pid, kernel.stream}].push_back({change.time, change.event});
     }
+  }
+
+  // The length of each stream's queue before the first event of launches.
+  std::map<int64_t, int64_t> queued_before() const {
+    std::map<int64_t, int64_t> length;
+    for (const hta::Events::Queued& queued : before_) {
+      const int32_t call = queued.is_launch ? queued.range : queued.partner;
+      const int32_t operation = queued.is_launch ? queued.partner : queued.range;
+      if (names_.launching[timeline_.ranges.name[static_cast<size_t>(call)]])
+        length[timeline_.lanes[static_cast<size_t>(timeline_.ranges.lane[static_cast<size_t>(operation)])].tid] +=
+            queued.is_launch ? 1 : -1;
+    }
+    return length;
   }
 
   // Calls that take the runtime's lock: who ends first had it first.
@@ -386,6 +404,7 @@ class Builder {
 
   const Timeline& timeline_;
   const std::vector<Event>& events_;
+  const std::vector<hta::Events::Queued>& before_;
   const Names names_;
   Graph graph_;
   std::vector<uint8_t> is_node_;

@@ -30,10 +30,14 @@ struct Event {
 inline constexpr int32_t kUnlinked = -2;
 
 struct Events {
-  std::vector<Event> all;  // in the order of the timeline's ranges
-  int32_t range_to_event(int32_t range) const { return event_of[static_cast<size_t>(range)]; }
-  std::vector<int32_t> event_of;  // by range; -1: not kept
-  int64_t start = 0, end = 0;     // the window
+  // A launch, or an operation of a device and its launch, before all that `all` has of launches.
+  struct Queued {
+    int32_t range = trace::kNone, partner = trace::kNone;  // ranges
+    bool is_launch = false;
+  };
+  std::vector<Event> all;      // in the order of the timeline's ranges: the window's, and what their edges depend on
+  std::vector<Queued> before;  // of these only the length of each stream's queue counts
+  int64_t start = 0, end = 0;  // the window
 };
 
 // Errors: kNotFound where the choice names no range or instance.
