@@ -2,15 +2,9 @@
 #include <cstdio>
 #include <map>
 #include <string>
-#include <utility>
 
+#include "analyze/answers.h"
 #include "analyze/critical_path.h"
-#include "analyze/idle.h"
-#include "analyze/kernels.h"
-#include "analyze/launches.h"
-#include "analyze/memcpy.h"
-#include "analyze/rules.h"
-#include "analyze/stats.h"
 #include "ask.h"
 #include "command.h"
 #include "critical_path_text.h"
@@ -44,18 +38,8 @@ class ExplainCommand : public Command {
     STROBE_ASSIGN(const analyze::IdleRules rules, analyze::parse_idle_rules(rules_));
     STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
     Printer out(format);
-    for (const auto& [key, by] : {std::pair("stages", analyze::StatsBy::kStage), {"ranges", analyze::StatsBy::kRange}})
-      out.add(key, analyze::stats(timeline, {by, top_, {}}));
-    const analyze::IdleOptions idle{.rules = rules};
-    if (!timeline.device_ops.empty()) {
-      out.add("device_time", analyze::idle(timeline, idle));
-      out.add("work", analyze::work_types(timeline, idle));
-      out.add("kernels", analyze::kernels(timeline, {.top = top_, .filter = {}}));
-      out.add("copies", analyze::memcpy_table(timeline));
-      out.add("launches", analyze::launches(timeline, rules));
-    }
-    out.add("findings", analyze::rules(timeline, {}));
-    for (const Table& table : timeline.tables) out.add("imported", table);
+    for (const analyze::Answer& answer : analyze::answers(timeline, {.rules = rules, .top = top_}))
+      out.add(answer.key, answer.table);
     if (!choice_.range.empty()) {
       STROBE_ASSIGN(const analyze::CriticalPath path, rules_ == "hta" ? analyze::critical_path_hta(timeline, choice_)
                                                                       : analyze::critical_path(timeline, choice_));

@@ -18,10 +18,7 @@ class StatsCommand : public Command {
 
   void declare(CLI::App& app) override {
     app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
-    app.add_option(
-           "--by", by_,
-           "What is counted: range (annotation and operator), annotation, operator, kernel, api, memcpy or stage")
-        ->capture_default_str();
+    app.add_option("--by", by_, "What is counted: " + analyze::stats_by_choices())->capture_default_str();
     app.add_option("--top", options_.top, "At most so many rows, most time first; 0: all")->capture_default_str();
     app.add_option("--filter", filter_, "Names in which this extended regular expression is found");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "analyze/steps.h"
 #include "base/file.h"
 #include "collect/machine.h"
@@ -67,10 +69,12 @@ void print_start(const std::vector<std::pair<std::string, std::string>>& run) {
     const auto found = facts.find(key);
     return found == facts.end() ? std::string("?") : found->second;
   };
-  fmt::print(stderr, "machine: {}, {} of {} cores, {} MiB of memory free, {}, Linux {}\n", fact("cpu.model"),
+  fmt::print("machine: {}, {} of {} cores, {} MiB of memory free, {}, Linux {}\n", fact("cpu.model"),
              fact("cpu.cores_allowed"), fact("cpu.cores_online"), fact("memory.available_mib"), fact("os.name"),
              fact("os.kernel"));
-  for (const auto& [key, value] : run) fmt::print(stderr, "{}: {}\n", key, value);
+  for (const auto& [key, value] : run) fmt::print("{}: {}\n", key, value);
+  fmt::print("\n");
+  std::fflush(stdout);
 }
 
 }  // namespace strobe::app

@@ -40,7 +40,7 @@ class RunRecording {
 Result<void> write_step_metrics(const trace::Timeline& timeline, const std::string& model,
                                 const std::filesystem::path& folder, nlohmann::ordered_json& summary);
 
-// The machine and the run in a few lines on stderr, before it begins.
+// The machine and the run in a few lines for people, before it begins.
 void print_start(const std::vector<std::pair<std::string, std::string>>& run);
 
 }  // namespace strobe::app

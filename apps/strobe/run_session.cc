@@ -204,7 +204,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
     });
   };
 
-  if (!flags.quiet)
+  if (!flags.quiet && flags.format == "text")
     options.on_start = [&] {
       print_start({{"run", fmt::format("{} on {} {}, {}, batch {}, {} sessions x {} threads{}", flags.model, spec,
                                        engine->version(), flags.precision, options.load.batch, options.load.sessions,

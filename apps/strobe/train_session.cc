@@ -129,7 +129,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
   };
   STROBE_ASSIGN(const auto recording, RunRecording::start(folder));
   record_facts(flags, *engine);
-  if (!flags.quiet)
+  if (!flags.quiet && flags.format == "text")
     options.on_start = [&] {
       print_start(
           {{"retrain", fmt::format("{} on {} {}, {}, batch {}{}", flags.model, engine->name(), engine->version(),

@@ -16,13 +16,15 @@ using trace::Timeline;
 namespace {
 
 constexpr std::pair<const char*, StatsBy> kNames[] = {
-    {"range", StatsBy::kRange},          {"kernel", StatsBy::kKernel},     {"api", StatsBy::kApi},
-    {"memcpy", StatsBy::kMemcpy},        {"operator", StatsBy::kOperator}, {"stage", StatsBy::kStage},
-    {"annotation", StatsBy::kAnnotation}};
+    {"range", StatsBy::kRange},           {"kernel", StatsBy::kKernel},     {"api", StatsBy::kApi},
+    {"memcpy", StatsBy::kMemcpy},         {"operator", StatsBy::kOperator}, {"stage", StatsBy::kStage},
+    {"annotation", StatsBy::kAnnotation}, {"category", StatsBy::kCategory}, {"domain", StatsBy::kDomain}};
 
 bool is_meant(RangeKind kind, StatsBy by) {
   switch (by) {
     case StatsBy::kRange:
+    case StatsBy::kCategory:
+    case StatsBy::kDomain:
       return kind == RangeKind::kAnnotation || kind == RangeKind::kOperator;
     case StatsBy::kAnnotation:
       return kind == RangeKind::kAnnotation;
@@ -66,16 +68,23 @@ Rows rows_of(const Timeline& timeline, StatsBy by) {
   std::vector<int64_t> self;
   if (nests) self = self_times(ranges);
   std::vector<uint32_t> group_of_name(timeline.strings.size(), UINT32_MAX);
+  const int64_t os = by == StatsBy::kDomain ? int64_t{trace::kNone} : timeline.strings.find("os");
+  const auto group_name = [&](size_t i) -> trace::StringId {
+    if (by == StatsBy::kCategory) return ranges.category_of(i);
+    return by == StatsBy::kDomain ? ranges.domain_of(i) : ranges.name[i];
+  };
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (!is_meant(ranges.kind[i], by)) continue;
+    if (!is_meant(ranges.kind[i], by) || (os != trace::kNone && ranges.domain_of(i) == os)) continue;
+    const trace::StringId name = group_name(i);
+    if (name == 0 && (by == StatsBy::kCategory || by == StatsBy::kDomain)) continue;  // in none
     if (ranges.open[i]) {
       ++rows.open;
       continue;
     }
-    uint32_t& group = group_of_name[ranges.name[i]];
+    uint32_t& group = group_of_name[name];
     if (group == UINT32_MAX) {
       group = static_cast<uint32_t>(rows.names.size());
-      rows.names.emplace_back(timeline.strings[ranges.name[i]]);
+      rows.names.emplace_back(timeline.strings[name]);
       if (nests) rows.self_ns.push_back(0);
     }
     rows.group_of.push_back(group);
@@ -105,17 +114,25 @@ std::string what_there_is(const Timeline& timeline) {
     for (const auto& [name, by] : kNames) counts[static_cast<size_t>(by)] += is_meant(kind, by) ? 1 : 0;
   std::string text;
   for (const auto& [name, by] : kNames)
-    if (const size_t count = counts[static_cast<size_t>(by)]; count > 0 && by != StatsBy::kRange)
+    if (const size_t count = counts[static_cast<size_t>(by)];
+        count > 0 && by != StatsBy::kRange && by != StatsBy::kCategory && by != StatsBy::kDomain)
       text += (text.empty() ? "; there are " : ", ") + std::to_string(count) + " " + name;
   return text;
 }
 
 }  // namespace
 
+std::string stats_by_choices() {
+  std::string text;
+  for (const auto& [name, by] : kNames)
+    text += std::string(text.empty() ? "" : ", ") + name + (by == StatsBy::kRange ? " (annotation and operator)" : "");
+  return text;
+}
+
 Result<StatsBy> parse_stats_by(const std::string& name) {
   for (const auto& [known, by] : kNames)
     if (name == known) return by;
-  return usage_error("--by " + name + ": expected range, annotation, operator, kernel, api, memcpy or stage");
+  return usage_error("--by " + name + ": expected one of " + stats_by_choices());
 }
 
 std::vector<size_t> most_first(const std::vector<int64_t>& total, const std::vector<std::string>& name, size_t top) {

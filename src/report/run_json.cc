@@ -7,14 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "analyze/idle.h"
-#include "analyze/kernels.h"
-#include "analyze/launches.h"
+#include "analyze/answers.h"
 #include "analyze/layers.h"
-#include "analyze/memcpy.h"
 #include "analyze/pipeline.h"
-#include "analyze/rules.h"
-#include "analyze/stats.h"
 #include "report/packing.h"
 #include "report/timeline_json.h"
 
@@ -128,23 +123,13 @@ ordered_json counters_json(const trace::Timeline& timeline) {
 
 // What `strobe explain` says beyond the figures of a pipeline: titled tables that have rows.
 ordered_json answers_json(const trace::Timeline& timeline) {
-  constexpr size_t kTop = 20;
   ordered_json out = ordered_json::array();
-  const auto add = [&out](const Table& table) {
-    if (table.row_count() == 0) return;
-    out.push_back(table_json(table));
-    out.back()["title"] = table.title();
-  };
-  if (!is_pipeline(timeline)) add(analyze::stats(timeline, {analyze::StatsBy::kRange, kTop, {}}));
-  if (!timeline.device_ops.empty()) {
-    add(analyze::idle(timeline, {}));
-    add(analyze::work_types(timeline, {}));
-    add(analyze::kernels(timeline, {.top = kTop, .filter = {}}));
-    add(analyze::memcpy_table(timeline));
-    add(analyze::launches(timeline, analyze::IdleRules::kStrobe));
+  for (const analyze::Answer& answer : analyze::answers(timeline, {})) {
+    // A pipeline's stages and ranges have plots of their own.
+    if (answer.key == "stages" || (answer.key == "ranges" && is_pipeline(timeline))) continue;
+    out.push_back(table_json(answer.table));
+    out.back()["title"] = answer.table.title();
   }
-  add(analyze::rules(timeline, {}));
-  for (const Table& table : timeline.tables) add(table);
   return out;
 }
 

@@ -77,7 +77,7 @@ TEST(Stats, TopAndFilter) {
   ASSERT_EQ(top.row_count(), 1U);
   EXPECT_EQ(top.text(0, "name"), "b1");
   EXPECT_THAT(NameFilter::parse("a(").error().to_string(), HasSubstr("'a(' is no regular expression"));
-  EXPECT_THAT(parse_stats_by("x").error().to_string(), HasSubstr("expected range, annotation, operator"));
+  EXPECT_THAT(parse_stats_by("x").error().to_string(), HasSubstr("expected one of range (annotation and operator), kernel"));
 }
 
 TEST(Stats, OfStagesAreThoseOfTheRunOnly) {
@@ -129,6 +129,37 @@ TEST(Sample, EqualsTheDefinitionsOnRandomGroups) {
       EXPECT_NEAR(sample.p99_ns, quantile_sorted(x, 0.99), 1e-6);
     }
   }
+}
+
+TEST(Stats, ByCategoryAndDomain) {
+  DeviceMaker maker;
+  const int32_t thread = maker.lane(1);
+  trace::Timeline& timeline = maker.timeline;
+  const auto categorized = [&](const char* name, int64_t start, int64_t end, const char* category, const char* domain) {
+    maker.range(name, thread, start, end);
+    timeline.ranges.categorize_last(timeline.strings.intern(category), timeline.strings.intern(domain));
+  };
+  categorized("process", 0, 1000, "", "os");
+  categorized("decode", 10, 30, "io", "cv");
+  categorized("resize", 40, 50, "cpu", "cv");
+  categorized("read", 60, 70, "io", "");
+  maker.range("plain", thread, 80, 90);
+  const trace::Timeline done = maker.finish();
+
+  const Table by_category = stats(done, {StatsBy::kCategory, 0, {}});
+  ASSERT_EQ(by_category.row_count(), 2U);
+  EXPECT_EQ(by_category.text(0, "name"), "io");
+  EXPECT_EQ(*by_category.number(0, "total_ns"), 30);
+  EXPECT_EQ(*by_category.number(0, "count"), 2);
+  const Table by_domain = stats(done, {StatsBy::kDomain, 0, {}});
+  ASSERT_EQ(by_domain.row_count(), 2U);
+  EXPECT_EQ(by_domain.text(0, "name"), "os");
+  EXPECT_EQ(by_domain.text(1, "name"), "cv");
+  EXPECT_EQ(*by_domain.number(1, "total_ns"), 30);
+  // The lifetime of a process is none of its ranges.
+  const Table by_range = stats(done, {StatsBy::kRange, 0, {}});
+  ASSERT_EQ(by_range.row_count(), 4U);
+  for (size_t row = 0; row < by_range.row_count(); ++row) EXPECT_NE(by_range.text(row, "name"), "process");
 }
 
 // Both threads of the large case.

@@ -93,7 +93,7 @@ class Ask(Case):
         for command in ("stats", "kernels", "memcpy", "idle", "launches", "advise"):
             self.refused(strobe(command, self.folder / "none"), "no such file")
             self.refused(strobe(command, self.folder / "none", "--format", "xml"), "text, csv and json")
-        self.refused(strobe("stats", trace, "--by", "colour"), "expected range, annotation")
+        self.refused(strobe("stats", trace, "--by", "colour"), "expected one of range")
         self.refused(strobe("stats", trace, "--filter", "("), "regular expression")
         self.refused(strobe("kernels", trace, "--by", "colour"), "expected name, layer")
         self.refused(strobe("idle", trace, "--rules", "x"), "strobe or hta")

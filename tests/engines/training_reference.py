@@ -2,7 +2,7 @@
 
 OUT gets weights.safetensors (as training begins), batches.safetensors (one input_<i> [4, 3, 32, 32] and label_<i> [4] a
 step) and after.safetensors (the state dictionary when it ends); the loss of each step is printed, one a line. Learning
-rate 0.01, weight decay 0.0005 of weights with more than one dimension. Exit code 77: torchvision or safetensors is not
+rate 0.001, weight decay 0.0005 of weights with more than one dimension. Exit code 77: torchvision or safetensors is not
 installed.
 """
 import sys
@@ -34,9 +34,9 @@ safetensors.torch.save_file({k: v.float() for k, v in batches.items()}, out + "/
 groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 5e-4},
           {"params": [p for p in model.parameters() if p.dim() <= 1], "weight_decay": 0}]
 if optimizer_name == "adamw":
-    optimizer = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.999), eps=1e-8)
+    optimizer = torch.optim.AdamW(groups, lr=0.001, betas=(0.9, 0.999), eps=1e-8)
 else:
-    optimizer = torch.optim.SGD(groups, lr=0.01, momentum=0.9, nesterov=True)
+    optimizer = torch.optim.SGD(groups, lr=0.001, momentum=0.9, nesterov=True)
 for i in range(steps):
     loss = torch.nn.functional.cross_entropy(model(batches[f"input_{i}"]), batches[f"label_{i}"])
     optimizer.zero_grad()

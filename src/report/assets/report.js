@@ -36,10 +36,10 @@ function lead() {
   const verdict = document.getElementById("verdict");
   if (best) {
     const clauses = rows.filter(row => row !== best && row.end_to_end_fps > 0).slice(0, 3).map(row => `${times(best.end_to_end_fps / row.end_to_end_fps)} ${row.engine}`);
-    if (best.limit_share <= kNoise) clauses.push(`${percent(best.limit_share)} of what this machine allows`);
+    if (isNumber(best.limit_share) && best.limit_share <= kNoise) clauses.push(`${percent(best.limit_share)} of what this machine allows`);
     const run = runs[rows.indexOf(best)];
     verdict.append(element("b", {style: `color:${runColour(run)}`}, best.engine),
-      ` finishes ${significant(best.end_to_end_fps)} frames a second end to end` + (clauses.length ? ": " + listOf(clauses) : "") + ".");
+      ` ${run.facts.mode === "retrain" ? "trains on" : "finishes"} ${significant(best.end_to_end_fps)} frames a second end to end` + (clauses.length ? ": " + listOf(clauses) : "") + ".");
     answers(run);
   } else {
     verdict.append(runs.reduce((sum, run) => sum + run.timeline.ranges, 0).toLocaleString("en") + " ranges on one timeline.");

@@ -1,0 +1,33 @@
+#include "analyze/answers.h"
+
+#include <utility>
+
+#include "analyze/kernels.h"
+#include "analyze/launches.h"
+#include "analyze/memcpy.h"
+#include "analyze/rules.h"
+#include "analyze/stats.h"
+
+namespace strobe::analyze {
+
+std::vector<Answer> answers(const trace::Timeline& timeline, const AnswerOptions& options) {
+  std::vector<Answer> all;
+  const auto add = [&all](const char* key, Table table) {
+    if (table.row_count() > 0) all.push_back({key, std::move(table)});
+  };
+  add("stages", stats(timeline, {StatsBy::kStage, options.top, {}}));
+  add("ranges", stats(timeline, {StatsBy::kRange, options.top, {}}));
+  if (!timeline.device_ops.empty()) {
+    const IdleOptions idle_options{.rules = options.rules};
+    add("device_time", idle(timeline, idle_options));
+    add("work", work_types(timeline, idle_options));
+    add("kernels", kernels(timeline, {.top = options.top, .filter = {}}));
+    add("copies", memcpy_table(timeline));
+    add("launches", launches(timeline, options.rules));
+  }
+  add("findings", rules(timeline, {}));
+  for (const Table& table : timeline.tables) add("imported", table);
+  return all;
+}
+
+}  // namespace strobe::analyze
