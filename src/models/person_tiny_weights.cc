@@ -1,4 +1,5 @@
-// The trained weights of person-tiny, put into the program by the assembler: a network that works wherever the program is.
+// The trained weights of person-tiny, put into the program by the assembler: a network that works wherever the program
+// is.
 #include "models/zoo.h"
 
 __asm__(

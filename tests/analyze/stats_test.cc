@@ -77,7 +77,8 @@ TEST(Stats, TopAndFilter) {
   ASSERT_EQ(top.row_count(), 1U);
   EXPECT_EQ(top.text(0, "name"), "b1");
   EXPECT_THAT(NameFilter::parse("a(").error().to_string(), HasSubstr("'a(' is no regular expression"));
-  EXPECT_THAT(parse_stats_by("x").error().to_string(), HasSubstr("expected one of range (annotation and operator), kernel"));
+  EXPECT_THAT(parse_stats_by("x").error().to_string(),
+              HasSubstr("expected one of range (annotation and operator), kernel"));
 }
 
 TEST(Stats, OfStagesAreThoseOfTheRunOnly) {
