@@ -235,7 +235,7 @@ NameFigures figures_of(const Timeline& timeline, const DependencyGraph& graph, c
     if (time > 0 && operation.end_ns <= window.end_ns)
       waiting[name_of_range(operation.waited_in != kNone ? operation.waited_in : operation.range)] += time;
   }
-  const std::vector<int64_t> latest = latest_ends(graph, first, window.last);
+  const LargeVector<int64_t> latest = latest_ends(graph, first, window.last);
   constexpr int64_t kNotOnPath = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> least_slack(timeline.strings.size(), kNotOnPath);
   for (const PathSegment& segment : path.segments) {

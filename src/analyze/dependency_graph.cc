@@ -31,9 +31,8 @@ bool is_blocking_call(std::string_view name) {
 DependencyGraph::DependencyGraph(const trace::Timeline& timeline, std::optional<TimeSpan> window) {
   for (const trace::Lane& lane : timeline.lanes) is_thread_.push_back(lane.kind == trace::Lane::Kind::kThread);
   DependencyGraphBuilder builder(timeline, window);
-  auto [operations, count] = builder.take_operations();
-  operations_ = std::move(operations);
-  count_ = count;
+  operations_ = builder.take_operations();
+  count_ = operations_.size();
   index_lanes();
   index_order();
   constexpr TimeSpan kAlways{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
@@ -41,8 +40,7 @@ DependencyGraph::DependencyGraph(const trace::Timeline& timeline, std::optional<
 }
 
 DependencyGraph::DependencyGraph(const std::vector<Operation>& operations, const std::vector<Edge>& edges)
-    : operations_(std::make_unique_for_overwrite<Operation[]>(operations.size())), count_(operations.size()) {
-  std::copy(operations.begin(), operations.end(), operations_.get());
+    : operations_(operations.begin(), operations.end()), count_(operations.size()) {
   index_lanes();
   previous_.assign(count_, kNone);
   index_edges(edges, {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()});
@@ -82,13 +80,13 @@ void DependencyGraph::index_order() {
 
 // By target in one counting pass; edges against time are dropped, and of several between two operations the first
 // stays.
-void DependencyGraph::index_edges(const std::vector<Edge>& edges, TimeSpan counted) {
+void DependencyGraph::index_edges(std::span<const Edge> edges, TimeSpan counted) {
   first_edge_.assign(count_ + 1, 0);
   const auto possible = [this](const Edge& edge) {
     return edge.from >= 0 && edge.from < edge.to &&
            operations_[static_cast<size_t>(edge.from)].end_ns <= operations_[static_cast<size_t>(edge.to)].start_ns;
   };
-  std::vector<uint8_t> is_possible;
+  LargeVector<uint8_t> is_possible;
   is_possible.reserve(edges.size());
   for (const Edge& edge : edges) {
     is_possible.push_back(possible(edge) && edge.from != previous_[static_cast<size_t>(edge.to)]);
@@ -100,7 +98,7 @@ void DependencyGraph::index_edges(const std::vector<Edge>& edges, TimeSpan count
   }
   for (size_t i = 1; i < first_edge_.size(); ++i) first_edge_[i] += first_edge_[i - 1];
   edges_.resize(first_edge_.back());
-  std::vector<uint32_t> next(first_edge_.begin(), first_edge_.end() - 1);
+  LargeVector<uint32_t> next(first_edge_.begin(), first_edge_.end() - 1);
   for (size_t i = 0; i < edges.size(); ++i)
     if (is_possible[i]) edges_[next[static_cast<size_t>(edges[i].to)]++] = edges[i];
   uint32_t kept = 0;
@@ -167,7 +165,7 @@ int64_t DependencyGraph::waiting_ns(int32_t operation) const {
   return own == kNever || other == kNever ? 0 : std::max<int64_t>(0, other - own);
 }
 
-size_t DependencyGraph::first_behind(const std::vector<int32_t>& of_lane, int64_t time_ns, size_t near) const {
+size_t DependencyGraph::first_behind(const LargeVector<int32_t>& of_lane, int64_t time_ns, size_t near) const {
   const auto is_behind = [&](size_t i) { return operations_[static_cast<size_t>(of_lane[i])].start_ns > time_ns; };
   size_t low = std::min(near, of_lane.size()), high = low;
   if (low < of_lane.size() && !is_behind(low)) {
@@ -225,10 +223,10 @@ int32_t DependencyGraph::last_before(int64_t from_ns, int64_t time_ns) const {
   return best;
 }
 
-std::vector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, int32_t last) {
+LargeVector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, int32_t last) {
   const auto operations = graph.operations();
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  std::vector<int64_t> latest(operations.size(), kNever);
+  LargeVector<int64_t> latest(operations.size(), kNever);
   if (last == kNone) return latest;
   latest[static_cast<size_t>(last)] = operations[static_cast<size_t>(last)].end_ns;
   for (int32_t target = last; target >= first; --target) {
@@ -241,10 +239,10 @@ std::vector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, in
   return latest;
 }
 
-std::vector<int64_t> replayed_ends(const DependencyGraph& graph, int32_t first, int32_t last,
-                                   const std::vector<int64_t>& services) {
+LargeVector<int64_t> replayed_ends(const DependencyGraph& graph, int32_t first, int32_t last,
+                                   std::span<const int64_t> services) {
   const auto operations = graph.operations();
-  std::vector<int64_t> ends(services.size());
+  LargeVector<int64_t> ends(services.size());
   for (int32_t target = first; target <= last; ++target) {
     const Operation& operation = operations[static_cast<size_t>(target)];
     constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
@@ -267,7 +265,7 @@ std::vector<int64_t> ends_without(const DependencyGraph& graph, int32_t first, i
   using Ends = std::array<int64_t, kReplaysAtOnce>;
   const auto operations = graph.operations();
   const auto index = [first](int32_t operation) { return static_cast<size_t>(operation - first); };
-  std::vector<int32_t> slot(index(last) + 1, kNone);
+  LargeVector<int32_t> slot(index(last) + 1, kNone);
   std::vector<std::pair<int32_t, Ends>> of_lane;  // the last operation of each lane
   int32_t slots = 0;
   const auto keep = [&](int32_t operation) {
@@ -285,7 +283,7 @@ std::vector<int64_t> ends_without(const DependencyGraph& graph, int32_t first, i
     before = target;
   }
   for (auto& [operation, ends] : of_lane) operation = kNone;
-  std::vector<Ends> kept(static_cast<size_t>(slots));
+  LargeVector<Ends> kept(static_cast<size_t>(slots));
   Ends ends{};
   for (int32_t target = first; target <= last; ++target) {
     const Operation& operation = operations[static_cast<size_t>(target)];

@@ -10,12 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "analyze/dependency_graph_memory.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::analyze {
@@ -59,7 +59,7 @@ class DependencyGraph {
   // A graph made by hand; operations must be sorted by start and end, edges must lead forward.
   DependencyGraph(const std::vector<Operation>& operations, const std::vector<Edge>& edges);
 
-  std::span<const Operation> operations() const { return {operations_.get(), count_}; }  // by start, then end
+  std::span<const Operation> operations() const { return operations_; }  // by start, then end
   size_t edge_count() const;
   bool has(EdgeType type) const;
 
@@ -131,16 +131,16 @@ class DependencyGraph {
   void index_lanes();
   void index_order();
   // The first place in a lane whose operation starts after a time, sought from `near` on.
-  size_t first_behind(const std::vector<int32_t>& of_lane, int64_t time_ns, size_t near) const;
-  void index_edges(const std::vector<Edge>& edges, TimeSpan counted);
+  size_t first_behind(const LargeVector<int32_t>& of_lane, int64_t time_ns, size_t near) const;
+  void index_edges(std::span<const Edge> edges, TimeSpan counted);
   void sort_edges_into(size_t target, std::span<Edge> edges) const;
 
-  std::unique_ptr<Operation[]> operations_;
+  LargeVector<Operation> operations_;
   size_t count_ = 0;
-  std::vector<int32_t> previous_;
-  std::vector<Edge> edges_;  // by target, but for those from previous_
-  std::vector<uint32_t> first_edge_;
-  std::vector<std::vector<int32_t>> of_lane_;  // operations of each lane in time order
+  LargeVector<int32_t> previous_;
+  LargeVector<Edge> edges_;  // by target, but for those from previous_
+  LargeVector<uint32_t> first_edge_;
+  std::vector<LargeVector<int32_t>> of_lane_;  // operations of each lane in time order
   std::vector<uint8_t> is_thread_;             // by lane; empty: all are
   size_t contradictions_ = 0;
 };
@@ -151,13 +151,13 @@ bool is_blocking_call(std::string_view name);
 
 // Latest end of each operation such that the last of them may still end when it did, by services alone; INT64_MAX for
 // those that it does not depend on. Then slack = latest end - end. Operations before `first` are left out.
-std::vector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, int32_t last);
+LargeVector<int64_t> latest_ends(const DependencyGraph& graph, int32_t first, int32_t last);
 
 // Ends of the operations first..last (result[i] is of first + i) when each starts as soon as all it depends on has
 // ended and then waits as long as it did beyond that: waits without a recorded reason are kept. services: of the same
 // operations. What came before `first` stays as it was.
-std::vector<int64_t> replayed_ends(const DependencyGraph& graph, int32_t first, int32_t last,
-                                   const std::vector<int64_t>& services);
+LargeVector<int64_t> replayed_ends(const DependencyGraph& graph, int32_t first, int32_t last,
+                                   std::span<const int64_t> services);
 
 // Ends of the operation `last` in several such replays at once, at most kReplaysAtOnce: in replay i the operations of
 // ranges whose name has number i take no time (by name; kNone: in none).

@@ -19,9 +19,9 @@ constexpr int64_t kAlways = std::numeric_limits<int64_t>::min();
 // Kinds of synchronisation as DeviceOp::sync_type numbers them.
 enum SyncType : uint8_t { kEventSync = 1, kStreamWaitsForEvent = 2, kStreamSync = 3, kContextSync = 4 };
 
-template <typename Row, typename Key>
-void sort_by(std::vector<Row>& rows, Key key) {
-  const auto before = [&key](const Row& a, const Row& b) { return key(a) < key(b); };
+template <typename Rows, typename Key>
+void sort_by(Rows& rows, Key key) {
+  const auto before = [&key](const auto& a, const auto& b) { return key(a) < key(b); };
   if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
 }
 
@@ -374,7 +374,7 @@ void DependencyGraphBuilder::make_thread_operations(size_t lane) {
   auto& cuts = cuts_[lane];
   const auto& waits = waits_[lane];
   const std::span<const int32_t> ranges = std::span(content.of_host).subspan(content.first_host);
-  std::vector<int64_t> cuts_of_part;
+  LargeVector<int64_t> cuts_of_part;
   size_t first_wait = 0;
   if (window_) {
     const int64_t from = ranges.empty() ? kAlways : start_of(ranges.front());
@@ -403,12 +403,12 @@ void DependencyGraphBuilder::make_thread_operations(size_t lane) {
         content.operations.end());
 }
 
-std::vector<Operation> DependencyGraphBuilder::device_operations() const {
-  std::vector<Operation> operations;
+LargeVector<Operation> DependencyGraphBuilder::device_operations() const {
+  LargeVector<Operation> operations;
   size_t count = 0;
   for (const LaneContent& content : content_) count += content.of_device.size() - content.first_device;
   operations.reserve(count);
-  std::vector<int32_t> ranges;
+  LargeVector<int32_t> ranges;
   ranges.reserve(count);
   for (const LaneContent& content : content_)
     ranges.insert(ranges.end(), content.of_device.begin() + static_cast<std::ptrdiff_t>(content.first_device),
@@ -421,25 +421,25 @@ std::vector<Operation> DependencyGraphBuilder::device_operations() const {
 }
 
 void DependencyGraphBuilder::merge_operations() {
-  const std::vector<Operation> of_devices = device_operations();
+  const LargeVector<Operation> of_devices = device_operations();
   std::vector<std::span<const Operation>> lists{of_devices};
-  count_ = of_devices.size();
+  size_t count = of_devices.size();
   for (const LaneContent& content : content_) {
     lists.emplace_back(content.operations);
-    count_ += content.operations.size();
+    count += content.operations.size();
   }
-  operations_ = std::make_unique_for_overwrite<Operation[]>(count_);
-  merge_by_time(lists, operations_.get());
+  operations_.resize(count);
+  merge_by_time(lists, operations_.data());
   for (LaneContent& content : content_) content.operations = {};
   operation_of_.assign(timeline_.ranges.size(), kNone);
-  for (size_t i = 0; i < count_; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const auto range = static_cast<size_t>(operations_[i].range);
     if (is_device(timeline_.ranges.kind[range])) operation_of_[range] = static_cast<int32_t>(i);
   }
 }
 
-std::vector<Edge> DependencyGraphBuilder::edges(const DependencyGraph& graph) const {
-  std::vector<Edge> edges;
+LargeVector<Edge> DependencyGraphBuilder::edges(const DependencyGraph& graph) const {
+  LargeVector<Edge> edges;
   add_launches(graph, edges);
   for (const Event& event : events_)
     edges.push_back({operation_of_[static_cast<size_t>(event.source)], operation_of_[static_cast<size_t>(event.target)],
@@ -449,7 +449,7 @@ std::vector<Edge> DependencyGraphBuilder::edges(const DependencyGraph& graph) co
   return edges;
 }
 
-void DependencyGraphBuilder::add_launches(const DependencyGraph& graph, std::vector<Edge>& edges) const {
+void DependencyGraphBuilder::add_launches(const DependencyGraph& graph, LargeVector<Edge>& edges) const {
   std::vector<size_t> near(timeline_.lanes.size(), 0);
   for (const Launch& launch : launches_) {
     const int32_t target = operation_of_[static_cast<size_t>(launch.range)];
@@ -460,7 +460,7 @@ void DependencyGraphBuilder::add_launches(const DependencyGraph& graph, std::vec
   }
 }
 
-void DependencyGraphBuilder::add_waits(const DependencyGraph& graph, std::vector<Edge>& edges) const {
+void DependencyGraphBuilder::add_waits(const DependencyGraph& graph, LargeVector<Edge>& edges) const {
   for (size_t lane = 0; lane < waits_.size(); ++lane) {
     for (const Wait& wait : waits_[lane]) {
       if (wait.source == kNone || wait.end_ns < known_from(static_cast<int32_t>(lane))) continue;
@@ -472,7 +472,7 @@ void DependencyGraphBuilder::add_waits(const DependencyGraph& graph, std::vector
 
 // A queue's consumer makes room when it takes an item: right after what it did before. A producer that waited goes on
 // then.
-void DependencyGraphBuilder::add_flows(const DependencyGraph& graph, std::vector<Edge>& edges) const {
+void DependencyGraphBuilder::add_flows(const DependencyGraph& graph, LargeVector<Edge>& edges) const {
   struct Room {
     int64_t time_ns;
     int32_t operation;

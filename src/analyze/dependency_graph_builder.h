@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -20,10 +19,10 @@ class DependencyGraphBuilder {
  public:
   DependencyGraphBuilder(const trace::Timeline& timeline, std::optional<TimeSpan> window);
 
-  // In time order, and how many.
-  std::pair<std::unique_ptr<Operation[]>, size_t> take_operations() { return {std::move(operations_), count_}; }
+  // In time order.
+  LargeVector<Operation> take_operations() { return std::move(operations_); }
   // Between the operations of the graph that took and indexed them; those along lanes are left to it.
-  std::vector<Edge> edges(const DependencyGraph& graph) const;
+  LargeVector<Edge> edges(const DependencyGraph& graph) const;
 
  private:
   // A device operation and when it was asked for, or when it ended.
@@ -42,12 +41,12 @@ class DependencyGraphBuilder {
   };
   // What a lane has, in time order, and from where on it is needed.
   struct LaneContent {
-    std::vector<int32_t> of_host, of_device;  // ranges
+    LargeVector<int32_t> of_host, of_device;  // ranges
     // Places in the above at which nothing before was open any more.
     std::vector<std::pair<size_t, size_t>> fresh;
     size_t first_host = 0, first_device = 0, stretches_before = 2;
     int64_t needed_from = 0;
-    std::vector<Operation> operations;  // of the host
+    LargeVector<Operation> operations;  // of the host
   };
 
   int64_t start_of(int32_t range) const { return timeline_.ranges.start_ns[static_cast<size_t>(range)]; }
@@ -80,27 +79,26 @@ class DependencyGraphBuilder {
   void make_part(size_t lane);
   int64_t start_of_stretch(const LaneContent& content, std::pair<size_t, size_t> first) const;
   void make_thread_operations(size_t lane);
-  std::vector<Operation> device_operations() const;
+  LargeVector<Operation> device_operations() const;
   void merge_operations();
 
-  void add_launches(const DependencyGraph& graph, std::vector<Edge>& edges) const;
-  void add_waits(const DependencyGraph& graph, std::vector<Edge>& edges) const;
-  void add_flows(const DependencyGraph& graph, std::vector<Edge>& edges) const;
+  void add_launches(const DependencyGraph& graph, LargeVector<Edge>& edges) const;
+  void add_waits(const DependencyGraph& graph, LargeVector<Edge>& edges) const;
+  void add_flows(const DependencyGraph& graph, LargeVector<Edge>& edges) const;
   // From where on the lane's operations are known.
   int64_t known_from(int32_t lane) const;
 
   const trace::Timeline& timeline_;
   const std::optional<TimeSpan> window_;
   int64_t needed_to_ = std::numeric_limits<int64_t>::max();
-  std::unique_ptr<Operation[]> operations_;
-  size_t count_ = 0;
-  std::vector<int32_t> operation_of_;  // by device range
+  LargeVector<Operation> operations_;
+  LargeVector<int32_t> operation_of_;  // by device range
   std::vector<LaneContent> content_;   // by lane, as what follows
-  std::vector<std::vector<int64_t>> cuts_;
+  std::vector<LargeVector<int64_t>> cuts_;
   std::vector<std::vector<Wait>> waits_;
-  std::vector<std::vector<Timed>> asked_;     // in the order of asking
-  std::vector<std::vector<Timed>> finished_;  // by end
-  std::vector<Launch> launches_;
+  std::vector<LargeVector<Timed>> asked_;     // in the order of asking
+  std::vector<LargeVector<Timed>> finished_;  // by end
+  LargeVector<Launch> launches_;
   std::vector<Event> events_;
   std::unordered_map<int64_t, int32_t> call_of_correlation_;  // of calls that recorded an event
 };

@@ -19,7 +19,7 @@ class Splitter {
   Splitter(const trace::Ranges& ranges, int32_t lane, std::span<const int64_t> cuts, std::span<const Wait> waits)
       : ranges_(ranges), lane_(lane), cuts_(cuts), waits_(waits) {}
 
-  std::vector<Operation> split(std::span<const int32_t> of_lane) {
+  LargeVector<Operation> split(std::span<const int32_t> of_lane) {
     made_.reserve(of_lane.size() + of_lane.size() / 2 + cuts_.size());
     for (const int32_t range : of_lane) {
       const int64_t start = ranges_.start_ns[static_cast<size_t>(range)], end = end_of(range);
@@ -89,7 +89,7 @@ class Splitter {
   const int32_t lane_;
   const std::span<const int64_t> cuts_;
   const std::span<const Wait> waits_;
-  std::vector<Operation> made_;
+  LargeVector<Operation> made_;
   std::vector<Open> open_;
   int64_t at_ = std::numeric_limits<int64_t>::min();
   size_t next_cut_ = 0, next_wait_ = 0;
@@ -138,7 +138,7 @@ void merge_part(std::vector<std::span<const Operation>> lists, Operation* to) {
 
 }  // namespace
 
-std::vector<Operation> thread_operations(const trace::Ranges& ranges, std::span<const int32_t> of_lane, int32_t lane,
+LargeVector<Operation> thread_operations(const trace::Ranges& ranges, std::span<const int32_t> of_lane, int32_t lane,
                                          std::span<const int64_t> cuts, std::span<const Wait> waits) {
   return Splitter(ranges, lane, cuts, waits).split(of_lane);
 }
@@ -168,7 +168,7 @@ void merge_by_time(const std::vector<std::span<const Operation>>& lists, Operati
   other.join();
 }
 
-void sort_by_time(std::vector<Operation>& operations) {
+void sort_by_time(LargeVector<Operation>& operations) {
   // Ranges come by start, the longest first.
   for (auto first = operations.begin(); first != operations.end();) {
     const auto last =

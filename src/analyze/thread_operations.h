@@ -19,7 +19,7 @@ struct Wait {
 
 // In time order. ranges: of the lane, in the order of the timeline; cuts and waits: ascending, those before the first
 // range may be missing.
-std::vector<Operation> thread_operations(const trace::Ranges& ranges, std::span<const int32_t> of_lane, int32_t lane,
+LargeVector<Operation> thread_operations(const trace::Ranges& ranges, std::span<const int32_t> of_lane, int32_t lane,
                                          std::span<const int64_t> cuts, std::span<const Wait> waits);
 
 // One list in time order (by start, then end) of several in that order, into `to`; of equal ones those of the first
@@ -27,6 +27,6 @@ std::vector<Operation> thread_operations(const trace::Ranges& ranges, std::span<
 void merge_by_time(const std::vector<std::span<const Operation>>& lists, Operation* to);
 
 // Sorts by start, then end; what is sorted or nearly so costs little.
-void sort_by_time(std::vector<Operation>& operations);
+void sort_by_time(LargeVector<Operation>& operations);
 
 }  // namespace strobe::analyze

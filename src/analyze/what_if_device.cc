@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <regex>
+#include <span>
 
 #include "analyze/critical_path.h"
 #include "analyze/dependency_graph.h"
@@ -23,11 +24,12 @@ struct Unit {
 class Replay {
  public:
   explicit Replay(const Timeline& timeline) : timeline_(timeline), graph_(timeline) {
+    services_.reserve(graph_.operations().size());
     for (const Operation& operation : graph_.operations()) services_.push_back(operation.end_ns - operation.start_ns);
   }
 
   const DependencyGraph& graph() const { return graph_; }
-  const std::vector<int64_t>& services() const { return services_; }
+  const LargeVector<int64_t>& services() const { return services_; }
 
   Result<void> find_units(const std::string& range) {
     if (graph_.operations().empty()) return not_found("the trace holds no operation to replay");
@@ -52,9 +54,9 @@ class Replay {
   bool has_sync() const { return graph_.has(EdgeType::kSync); }
 
   // Operations that a selector means.
-  Result<std::vector<uint8_t>> selected(const Selector& what) const {
+  Result<LargeVector<uint8_t>> selected(const Selector& what) const {
     const trace::Ranges& ranges = timeline_.ranges;
-    std::vector<uint8_t> range_selected(ranges.size(), 0);
+    LargeVector<uint8_t> range_selected(ranges.size(), 0);
     switch (what.kind) {
       case Selector::Kind::kStage:
         return usage_error(what.text() + ": only the trace of a pipeline's run has stages");
@@ -97,7 +99,7 @@ class Replay {
         }
         break;
     }
-    std::vector<uint8_t> operations(services_.size(), 0);
+    LargeVector<uint8_t> operations(services_.size(), 0);
     bool any = false;
     for (size_t i = 0; i < operations.size(); ++i) {
       operations[i] = range_selected[static_cast<size_t>(graph_.operations()[i].range)];
@@ -112,17 +114,17 @@ class Replay {
     double duration_ns = 0;
     double throughput() const { return static_cast<double>(latency_ns.size()) / duration_ns * 1e9; }
   };
-  std::vector<int64_t> ends(const std::vector<int64_t>& services) const {
+  LargeVector<int64_t> ends(std::span<const int64_t> services) const {
     return replayed_ends(graph_, 0, static_cast<int32_t>(services.size()) - 1, services);
   }
   // Without a change: waits without a recorded reason are kept, so that a replay is the recording itself.
-  std::vector<int64_t> recorded_ends() const {
-    std::vector<int64_t> ends;
+  LargeVector<int64_t> recorded_ends() const {
+    LargeVector<int64_t> ends;
     ends.reserve(services_.size());
     for (const Operation& operation : graph_.operations()) ends.push_back(operation.end_ns);
     return ends;
   }
-  Outcome outcome(const std::vector<int64_t>& services, const std::vector<int64_t>& ends) const {
+  Outcome outcome(std::span<const int64_t> services, std::span<const int64_t> ends) const {
     Outcome outcome;
     int64_t first_start = std::numeric_limits<int64_t>::max(), last_end = std::numeric_limits<int64_t>::min();
     for (const Unit& unit : units_) {
@@ -138,9 +140,9 @@ class Replay {
   }
 
   // Time on the path that leads to the end of the last unit, by name: back to the predecessor that ended last.
-  std::map<std::string, double> path(const std::vector<int64_t>& services, const std::vector<int64_t>& ends) const {
+  std::map<std::string, double> path(std::span<const int64_t> services, std::span<const int64_t> ends) const {
     std::vector<int64_t> time_of_name(timeline_.strings.size(), 0);
-    std::vector<uint8_t> is_on_path(timeline_.strings.size(), 0);
+    LargeVector<uint8_t> is_on_path(timeline_.strings.size(), 0);
     for (int32_t at = units_.back().last; at != kNone && at >= units_.front().first;) {
       const trace::StringId name = name_of(static_cast<size_t>(at));
       time_of_name[name] += services[static_cast<size_t>(at)];
@@ -175,7 +177,7 @@ class Replay {
  private:
   const Timeline& timeline_;
   DependencyGraph graph_;
-  std::vector<int64_t> services_;
+  LargeVector<int64_t> services_;
   std::vector<Unit> units_;
 };
 
@@ -188,15 +190,15 @@ int64_t scaled(int64_t service, double factor) {
 Result<WhatIf> device_what_if(const Timeline& timeline, const WhatIfOptions& options) {
   Replay replay(timeline);
   STROBE_TRY(replay.find_units(options.range));
-  std::vector<int64_t> services = replay.services();
+  LargeVector<int64_t> services = replay.services();
   std::vector<Scale> scales = options.scales;
   for (const Selector& what : options.removed) scales.push_back({what, 0});
   for (const Scale& scale : scales) {
-    STROBE_ASSIGN(const std::vector<uint8_t> selected, replay.selected(scale.what));
+    STROBE_ASSIGN(const LargeVector<uint8_t> selected, replay.selected(scale.what));
     for (size_t i = 0; i < services.size(); ++i)
       if (selected[i]) services[i] = scaled(services[i], scale.factor);
   }
-  const std::vector<int64_t> ends_before = replay.recorded_ends(), ends_after = replay.ends(services);
+  const LargeVector<int64_t> ends_before = replay.recorded_ends(), ends_after = replay.ends(services);
   const Replay::Outcome before = replay.outcome(replay.services(), ends_before),
                         after = replay.outcome(services, ends_after);
   const Series unchanged{before.latency_ns, before.finished_ns, before.duration_ns};
@@ -221,7 +223,7 @@ Result<WhatIf> device_what_if(const Timeline& timeline, const WhatIfOptions& opt
                    .p50_ns = {},
                    .throughput = {}};
     for (const double factor : kSweepFactors) {
-      std::vector<int64_t> faster = services;
+      LargeVector<int64_t> faster = services;
       for (size_t i = 0; i < faster.size(); ++i)
         if (replay.name_of(i) == name) faster[i] = scaled(faster[i], factor);
       const Replay::Outcome outcome = replay.outcome(faster, replay.ends(faster));

@@ -86,7 +86,7 @@ TEST(DependencyGraph, RandomGraphsAgainstAllPathsAndInjectedDelays) {
     }
 
     // A delay of any operation moves the end by what exceeds its slack.
-    const std::vector<int64_t> latest = latest_ends(graph, 0, last);
+    const auto latest = latest_ends(graph, 0, last);
     for (size_t i = 0; i < services.size(); ++i) {
       for (const int64_t delay : {int64_t{1}, int64_t{5}, int64_t{40}}) {
         std::vector<int64_t> delayed = services;
