@@ -19,8 +19,13 @@ namespace fs = std::filesystem;
 
 Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder) {
   std::unique_ptr<RunRecording> recording(new RunRecording(folder));
+  // Of a run that was killed here before: `strobe recover` can still make its trace.
   std::error_code ignored;
-  fs::remove_all(recording->spool(), ignored);  // of a run that was killed here before
+  if (fs::exists(recording->spool(), ignored) && !fs::is_empty(recording->spool(), ignored)) {
+    fs::remove_all(folder / "spool.killed", ignored);
+    fs::rename(recording->spool(), folder / "spool.killed", ignored);
+  }
+  fs::remove_all(recording->spool(), ignored);
   STROBE_TRY(record::start({.folder = recording->spool(), .process_name = "strobe run"}));
   recording->running_ = true;
   record::name_thread("main");
@@ -38,7 +43,13 @@ RunRecording::~RunRecording() {
 Result<trace::Timeline> RunRecording::stop() {
   running_ = false;
   keep_spool_ = true;
-  STROBE_TRY(record::stop());
+  STROBE_ASSIGN(const record::Totals totals, record::stop());
+  std::error_code unknown;
+  const fs::space_info space = fs::space(folder_, unknown);
+  constexpr uintmax_t kFull = 64 << 10;
+  if (totals.dropped > 0 && !unknown && space.available < kFull)
+    return io_error(
+        fmt::format("{}: no space is left: {} records of the run were lost", folder_.string(), totals.dropped));
   STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool()));
   return timeline;
 }

@@ -42,6 +42,9 @@ Result<std::string> split_layer(const RunFlags& flags, const engines::ModelSourc
   const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&model);
   if (of != flags.model && !(graph && of == (*graph)->name))
     return usage_error(fmt::format("--split-point {}: the model is {}, not {}", flags.split_point, flags.model, of));
+  if (colon + 1 == flags.split_point.size())
+    return usage_error(
+        fmt::format("--split-point {}: expected MODEL:LAYER, e.g. {}layer3", flags.split_point, flags.split_point));
   return flags.split_point.substr(colon + 1);
 }
 
@@ -180,6 +183,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   STROBE_ASSIGN(const auto engine, engines::open_engine(spec));
   STROBE_ASSIGN(const engines::ModelSource model, open_model(flags, words, *engine));
   STROBE_TRY(make_writable_folder(folder));
+  STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
 
   pipeline::VideoRunOptions options = video_options(flags, words, folder);
   STROBE_ASSIGN(options.split_layer, split_layer(flags, model));

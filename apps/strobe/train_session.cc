@@ -40,6 +40,7 @@ Result<void> check(const RunFlags& flags) {
     return usage_error(fmt::format("--hold-out {:g}: expected 0 to below 1", flags.hold_out));
   if (flags.shuffle < 1 || flags.shuffle > 4096)
     return usage_error(fmt::format("--shuffle {}: expected 1 to 4096", flags.shuffle));
+  if (flags.epochs > 1e6) return usage_error(fmt::format("--epochs {:g}: at most 1e6", flags.epochs));
   if (flags.checkpoint_every < 0) return usage_error("--checkpoint-every: must be at least 0");
   return {};
 }
@@ -118,6 +119,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
     return unsupported(flags.model +
                        ": only built-in networks and Darknet's can be trained, not a file of an engine's own");
   STROBE_TRY(make_writable_folder(folder));
+  STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
   STROBE_ASSIGN(pipeline::TrainRunOptions options, train_options(flags, words, folder));
   options.stop = &stop;
   options.data.source.stop = &stop;
@@ -159,11 +161,21 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
   if (steps > 0) {
     summary["loss_first"] = mean_of_end(result.loss, false);
     summary["loss_last"] = mean_of_end(result.loss, true);
-    const fs::path weights = folder / "weights.safetensors";
-    keep(write_weights(result.graph, result.first_step + steps, weights));
-    summary["weights"] = weights.string();
-    summary["checkpoint"] = options.checkpoint.string();
   }
+  // After a loss that is no number the weights are good for nothing: what an earlier run left stays.
+  if (steps > 0 && !result.diverged) {
+    const fs::path weights = folder / "weights.safetensors";
+    if (auto written = write_weights(result.graph, result.first_step + steps, weights)) {
+      summary["weights"] = weights.string();
+    } else {
+      keep(std::move(written));
+    }
+    if (result.has_checkpoint) summary["checkpoint"] = options.checkpoint.string();
+  }
+  if (result.diverged)
+    result.notes.push_back("the training diverged: neither weights nor a last checkpoint were written");
+  if (result.damaged > 0)
+    result.notes.push_back(fmt::format("{} pictures could not be read and were left out", result.damaged));
   if (!result.held_out.images.empty()) {
     const fs::path held_out = folder / "held_out.json";
     keep(write_file(held_out, models::format_coco(result.held_out)));

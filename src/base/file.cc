@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,7 +48,29 @@ Result<std::string> read_file(const fs::path& path) {
   return text;
 }
 
+Result<void> check_replaceable(const fs::path& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode)) return {};
+  return io_error(path.string() + (S_ISDIR(facts.st_mode) ? ": is a folder" : ": is a device or a pipe") +
+                  ", expected the name of a file");
+}
+
+Result<FolderLock> FolderLock::take(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return io_error_errno(folder.string());
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(fd);
+    return io_error(folder.string() + ": another run is writing into this folder; wait for it or give another one");
+  }
+  return FolderLock(fd);
+}
+
+FolderLock::~FolderLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
 Result<void> write_file(const fs::path& path, std::string_view text) {
+  STROBE_TRY(check_replaceable(path));
   const fs::path temporary = temporary_name(path);
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return io_error_errno(path.string());

@@ -22,4 +22,24 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
 // Errors: kIo with the path and the reason.
 Result<void> make_writable_folder(const std::filesystem::path& path);
 
+// Outputs are renamed into place, which would replace a device, a pipe or a folder as well. Errors: kIo where there is
+// something else than a file under that name.
+Result<void> check_replaceable(const std::filesystem::path& path);
+
+// Holds a folder for one writer as long as it lives; the lock goes with the process, however that ends.
+class FolderLock {
+ public:
+  // Errors: kIo (another process holds it, or it cannot be opened). Where the file system knows no locks it holds.
+  static Result<FolderLock> take(const std::filesystem::path& folder);
+  FolderLock(FolderLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  FolderLock& operator=(FolderLock&&) = delete;
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock();
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
 }  // namespace strobe

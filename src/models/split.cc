@@ -51,7 +51,8 @@ std::vector<std::string> nearest(const Graph& graph, LayerId wrong) {
 
 std::vector<std::string> names_and_groups(const Graph& graph) {
   std::set<std::string> names;
-  for (const Layer& layer : graph.layers) {
+  for (size_t id = 1; id < graph.layers.size(); ++id) {
+    const Layer& layer = graph.layers[id];
     names.insert(layer.name);
     for (size_t dot = layer.name.find('.'); dot != std::string::npos; dot = layer.name.find('.', dot + 1))
       names.insert(layer.name.substr(0, dot));

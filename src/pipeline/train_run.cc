@@ -28,6 +28,16 @@ int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
+// The part of a box that lies in the picture; without any, its sides are 0.
+void clip(engines::TargetBox& box, float width, float height) {
+  const float left = std::max(box.x - box.width / 2, 0.0F), right = std::min(box.x + box.width / 2, width);
+  const float top = std::max(box.y - box.height / 2, 0.0F), bottom = std::min(box.y + box.height / 2, height);
+  box.x = (left + right) / 2;
+  box.y = (top + bottom) / 2;
+  box.width = std::max(right - left, 0.0F);
+  box.height = std::max(bottom - top, 0.0F);
+}
+
 class TrainRun {
  public:
   TrainRun(engines::Engine& engine, std::shared_ptr<const models::Graph> graph, const TrainRunOptions& options)
@@ -54,6 +64,9 @@ class TrainRun {
     format_ = input_format(graph_->input_rule, static_cast<int>(graph_->input_shape().width),
                            static_cast<int>(graph_->input_shape().height));
     const int64_t items = data_->items();
+    if (items > 0 && options_.train.batch > items)
+      return usage_error(
+          fmt::format("a batch of {}: there are only {} pictures to train on", options_.train.batch, items));
     if (options_.max_steps > 0) {
       steps_ = options_.max_steps;
     } else if (items > 0) {
@@ -91,7 +104,11 @@ class TrainRun {
       result_.run.ended = std::move(trained).error();
     }
     result_.held_out = data_->held_out();
-    if (auto kept = keep_checkpoint(); !kept && result_.run.ended) result_.run.ended = std::move(kept).error();
+    result_.damaged = data_->damaged();
+    if (result_.diverged || result_.loss.empty()) return;
+    auto kept = keep_checkpoint();
+    result_.has_checkpoint = kept && !options_.checkpoint.empty();
+    if (!kept && result_.run.ended) result_.run.ended = std::move(kept).error();
   }
 
   TrainRunResult take_result() { return std::move(result_); }
@@ -160,8 +177,11 @@ class TrainRun {
       box.y = placed.y + box.y * down;
       box.width *= across;
       box.height *= down;
+      clip(box, static_cast<float>(shape.width), static_cast<float>(shape.height));
       if (lesson.mirrored) box.x = static_cast<float>(shape.width) - box.x;
     }
+    std::erase_if(lesson.target.boxes,
+                  [](const engines::TargetBox& box) { return !(box.width > 0 && box.height > 0); });
     if (lesson.mirrored) {
       for (int64_t row = 0; row < shape.channels * shape.height; ++row)
         std::reverse(input + row * shape.width, input + (row + 1) * shape.width);
@@ -184,7 +204,12 @@ class TrainRun {
     double loss = 0;
     {
       const record::Range range(kForward);
-      STROBE_ASSIGN(loss, trainer_->forward(std::span<const float>(batch.input.data(), values), targets));
+      auto forward = trainer_->forward(std::span<const float>(batch.input.data(), values), targets);
+      if (!forward) {
+        result_.diverged = forward.error().kind() == ErrorKind::kEngine;
+        return std::move(forward).error();
+      }
+      loss = *forward;
     }
     {
       const record::Range range(kBackward);

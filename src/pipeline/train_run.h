@@ -38,6 +38,9 @@ struct TrainRunResult {
   std::vector<double> loss;  // by step of this run
   models::Graph graph;       // with the trained weights
   models::CocoDataset held_out;
+  bool diverged = false;        // ended by a loss that is no number: the graph's weights mean nothing
+  bool has_checkpoint = false;  // of the end
+  int64_t damaged = 0;          // pictures that could not be read and were left out, each time counted
   std::vector<std::string> notes;
 };
 

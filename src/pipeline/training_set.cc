@@ -153,6 +153,7 @@ class Shuffled : public TrainingSet {
 
   const std::vector<std::string>& class_names() const override { return class_names_; }
   const models::CocoDataset& held_out() const override { return held_out_; }
+  int64_t damaged() const override { return damaged_; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
  protected:
@@ -162,6 +163,7 @@ class Shuffled : public TrainingSet {
   TrainingSetOptions options_;
   models::CocoDataset held_out_;
   std::vector<std::string> class_names_, notes_;
+  int64_t damaged_ = 0;
 
  private:
   std::mt19937_64 random_;
@@ -191,17 +193,31 @@ class FileSet : public Shuffled {
 
  private:
   Result<std::optional<TrainingItem>> read() override {
-    if (next_ == files_.size()) return std::optional<TrainingItem>();
-    const File& file = files_[next_++];
+    while (next_ < files_.size()) {
+      const File& file = files_[next_++];
+      auto frame = read_file(file);
+      if (frame) {
+        ++read_in_epoch_;
+        return std::optional<TrainingItem>(TrainingItem{std::move(*frame), file.target});
+      }
+      // One bad picture among many costs no training; none but bad ones do.
+      ++damaged_;
+      if (next_ == files_.size() && read_in_epoch_ == 0) return std::move(frame).error();
+    }
+    return std::optional<TrainingItem>();
+  }
+
+  Result<media::Frame> read_file(const File& file) const {
     STROBE_ASSIGN(const auto source, media::open_source(file.path, options_.source));
     STROBE_ASSIGN(std::optional<media::Frame> frame, source->next());
     if (!frame) return bad_data("no picture in it").at(file.path);
     frame->index = file.place;
-    return std::optional<TrainingItem>(TrainingItem{std::move(*frame), file.target});
+    return std::move(*frame);
   }
 
   Result<void> rewind(std::mt19937_64& random) override {
     next_ = 0;
+    read_in_epoch_ = 0;
     if (whole_order_) std::shuffle(files_.begin(), files_.end(), random);
     return {};
   }
@@ -209,7 +225,7 @@ class FileSet : public Shuffled {
   std::vector<File> files_;
   media::SourceInfo info_;
   bool whole_order_ = false;
-  size_t next_ = 0;
+  size_t next_ = 0, read_in_epoch_ = 0;
 };
 
 // The frames of a stream, with labels by frame, or made up.

@@ -45,6 +45,7 @@ class TrainingSet {
   virtual const std::vector<std::string>& class_names() const = 0;
   // The labels that were held out, as COCO; empty without COCO labels.
   virtual const models::CocoDataset& held_out() const = 0;
+  virtual int64_t damaged() const = 0;  // pictures that could not be read and were left out, each time counted
   virtual const std::vector<std::string>& notes() const = 0;
 };
 

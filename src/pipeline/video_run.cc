@@ -222,7 +222,7 @@ class VideoRun {
     STROBE_ASSIGN(auto session, network_->create_session());
     Batch batch;
     prepare(batch);
-    for (int i = 0; i < options_.warmup; ++i) STROBE_TRY(infer_with(*session, batch));
+    for (int i = 0; i < options_.warmup && !stop_requested(); ++i) STROBE_TRY(infer_with(*session, batch));
     const std::lock_guard lock(sessions_mutex_);
     sessions_.resize(std::max(sessions_.size(), static_cast<size_t>(options_.load.sessions)));
     sessions_[static_cast<size_t>(worker)] = std::move(session);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/file.h"
+
 namespace strobe::trace {
 
 namespace fs = std::filesystem;
@@ -29,6 +31,7 @@ Result<fs::path> reserve_temporary(const fs::path& target) {
 }  // namespace
 
 Result<void> write_new_file(const fs::path& path, const std::function<Result<void>(const fs::path& temporary)>& write) {
+  STROBE_TRY(check_replaceable(path));
   auto temporary = reserve_temporary(path);
   if (!temporary) return std::move(temporary.error().at(path.string()));
   Result<void> written = write(*temporary);

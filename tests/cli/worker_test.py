@@ -157,6 +157,9 @@ class Inference(Case):
                 (["--model", "resnet18", "--split-point", "resnet18:layer1.0.conv1"], ["2 tensors", "cross"]),
                 (["--prep-level", "hard"], ["--prep-level hard", "simple, medium, complex"]),
                 (["--prep-filter", "nosuch"], ["filter 'nosuch'"]),
+                (["--prep-filter", "fps=1"], ["filter 'fps=1'", "holds pictures back"]),
+                (["--split-point", ""], ["--split-point is empty"]),
+                (["--model", "resnet18", "--split-point", "resnet18:"], ["expected MODEL:LAYER"]),
                 (["--core-bind", "4000"], ["core 4000"]),
                 (["--core-bind", "x"], ["cores 'x'"]),
                 (["--infer-on-gpu"], ["--infer-on-gpu"]),
@@ -166,6 +169,64 @@ class Inference(Case):
             with self.subTest(flags):
                 done = strobe(*base, "-q", *flags)
                 self.refused(done, *words)
+
+
+class Folders(Case):
+    def test_one_run_at_a_time(self):
+        out = self.folder / "out"
+        cfg, weights = write_tiny_network(self.folder)
+        command = ["run", "--input", str(self.video(4000)), "--model", str(cfg), "--weights", str(weights), "--engine",
+                   self.engine(), "-q", "-o", str(out)]
+        first = subprocess.Popen([STROBE, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(300):
+            if (out / "spool").exists():
+                break
+            time.sleep(0.02)
+        time.sleep(1)
+        second = strobe(*command)
+        first.send_signal(signal.SIGINT)
+        _, stderr = first.communicate(timeout=120)
+        self.assertEqual(first.returncode, 130, stderr)
+        self.refused(second, "another run is writing into this folder")
+        self.assertTrue((out / "trace.sqlite").exists())
+
+    def test_a_killed_runs_recording_is_kept(self):
+        out = self.folder / "out"
+        cfg, weights = write_tiny_network(self.folder)
+        command = ["run", "--input", str(self.video(4000)), "--model", str(cfg), "--weights", str(weights), "--engine",
+                   self.engine(), "-q", "-o", str(out)]
+        first = subprocess.Popen([STROBE, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(300):
+            if (out / "spool").exists():
+                break
+            time.sleep(0.02)
+        time.sleep(0.5)
+        first.kill()
+        first.wait()
+        again = strobe(*command, "--frames", "3")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        recovered = strobe("recover", out / "spool.killed", "-o", self.folder / "killed.sqlite")
+        self.assertEqual(recovered.returncode, 0, recovered.stderr)
+
+    def test_an_interruption_ends_the_warmup(self):
+        process = subprocess.Popen([STROBE, "run", "--input", str(self.video(2)), "--model", "resnet18", "--engine",
+                                    self.engine(), "--warmup", "1000000", "-q", "-o", str(self.folder / "out")],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, stderr)
+
+    def test_a_pipe_is_no_place_for_a_file(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        cfg, weights = write_tiny_network(self.folder)
+        out = self.folder / "out"
+        done = strobe("run", "--input", self.video(3), "--model", cfg, "--weights", weights, "--engine", self.engine(),
+                      "-q", "-o", out, *FAST)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(strobe("export", out / "trace.sqlite", "--to", "chrome", "-o", pipe), "is a device or a pipe")
+        self.assertTrue(pipe.is_fifo())
 
 
 class Retrain(Case):
@@ -182,8 +243,8 @@ class Retrain(Case):
                 write_picture(folder / name / f"{i}.ppm", [min(255, channel + 3 * i) for channel in colour])
         return folder
 
-    def retrain(self, *flags, out="out", model="squeezenet1_1"):
-        return strobe("run", "--mode", "retrain", "--model-name", model, "--size", "32x32", "--batch-size", "6",
+    def retrain(self, *flags, out="out", model="squeezenet1_1", batch=6):
+        return strobe("run", "--mode", "retrain", "--model-name", model, "--size", "32x32", "--batch-size", batch,
                       "--threads", "1", "--format", "json", "-o", self.folder / out, *flags)
 
     def test_classes_are_learned_and_used(self):
@@ -210,6 +271,28 @@ class Retrain(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             answers = json.loads((out / "detections.json").read_text())
             self.assertEqual({frame["classes"][0]["label"] for frame in answers}, {"green"}, engine)
+
+    def test_a_training_that_diverges_leaves_the_old_weights(self):
+        data = self.class_folders(2)
+        good = self.retrain("--input", data, "--max-steps", "2", "--lr", "0.0001")
+        self.assertEqual(good.returncode, 0, good.stderr)
+        weights = self.folder / "out" / "weights.safetensors"
+        before = weights.read_bytes()
+        bad = self.retrain("--input", data, "--max-steps", "400", "--lr", "1e12", "--optimizer", "sgd")
+        self.assertEqual(bad.returncode, 3, bad.stderr)
+        self.assertIn("the loss became", bad.stderr)
+        self.assertEqual(weights.read_bytes(), before)
+        self.assertNotIn("weights", json.loads(bad.stdout))
+
+    def test_bad_pictures_and_boxes_cost_nothing_else(self):
+        data = self.class_folders(3)
+        (data / "red" / "1.ppm").write_bytes(b"P6\n32 32\n255\n")
+        done = self.retrain("--input", data, "--epochs", "1", batch=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertIn("1 pictures could not be read", " ".join(summary["notes"]))
+        done = self.retrain("--input", data, "--epochs", "1", batch=100)
+        self.refused(done, "a batch of 100", "9 pictures")
 
     def test_goes_on_from_a_checkpoint(self):
         data = self.class_folders(2)

@@ -12,6 +12,7 @@ extern "C" {
 #include <libavutil/pixdesc.h>
 }
 
+#include <cstring>
 #include <string>
 
 #include "media/filter.h"
@@ -38,7 +39,24 @@ class Chain : public PictureFilter {
   explicit Chain(std::string description) : description_(std::move(description)) {}
 
   // Parses the chain for pictures of a usual kind, so that a wrong one is refused before a run begins.
-  Result<void> check() { return configure(640, 480, AV_PIX_FMT_YUV420P, {1, 1}); }
+  Result<void> check() {
+    std::unique_ptr<AVFrame, AVFrameDeleter> picture(av_frame_alloc());
+    picture->width = 640;
+    picture->height = 480;
+    picture->format = AV_PIX_FMT_YUV420P;
+    picture->sample_aspect_ratio = {1, 1};
+    if (av_frame_get_buffer(picture.get(), 0) < 0) return io_error("no memory for a picture");
+    for (int plane = 0; plane < 3; ++plane)
+      std::memset(picture->data[plane], 128, static_cast<size_t>(picture->linesize[plane]) * (plane == 0 ? 480 : 240));
+    Frame frame;
+    frame.width = picture->width;
+    frame.height = picture->height;
+    frame.picture = std::shared_ptr<const AVFrame>(
+        picture.release(), [](const AVFrame* held) { AVFrameDeleter{}(const_cast<AVFrame*>(held)); });
+    STROBE_TRY(apply(frame));
+    width_ = 0;  // begin anew with the first real picture
+    return {};
+  }
 
   Result<Frame> apply(const Frame& frame) override {
     const AVFrame& picture = *frame.picture;
