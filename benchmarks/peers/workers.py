@@ -51,7 +51,7 @@ def main():
                          folder / "alone"])["runs"][0]
             together = run([strobe, "run", "--config", folder / "workers.yaml", "-q", "--format", "json", "-o",
                             folder / "together"])
-            fps = [worker["end_to_end_fps"] for worker in together["workers"]]
+            fps = [worker["runs"][0]["end_to_end_fps"] for worker in together["workers"]]
             rounds.append({"python": plain["fps"], "strobe": ours["end_to_end_fps"], "one_bound": alone["end_to_end_fps"],
                            "all_bound": fps})
             print(f"round {number + 1}/{args.rounds}: python {plain['fps']:.1f}, strobe {ours['end_to_end_fps']:.1f}, one "
