@@ -131,7 +131,8 @@ TEST(Damage, TheSpoolCutAnywhereReadsUpToThere) {
   std::mt19937 random(8);
   uint64_t most = 0;
   for (int i = 0; i < 80; ++i) {
-    const size_t size = i < 20 ? kHeaderBytes + static_cast<size_t>(i) * 7 : random() % whole.size();
+    // The last block may end in up to seven bytes that only fill it up: without those nothing is lost.
+    const size_t size = i < 20 ? kHeaderBytes + static_cast<size_t>(i) * 7 : random() % (whole.size() - 7);
     set_content(path, whole.substr(0, size));
     auto recorded = read_all(folder.path());
     ASSERT_TRUE(recorded);
