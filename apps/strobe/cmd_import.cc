@@ -1,16 +1,15 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "command.h"
 #include "importers/importer.h"
+#include "interrupt.h"
+#include "progress_line.h"
 #include "report/table_format.h"
 #include "trace/store.h"
 
@@ -19,45 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::atomic<bool> stop_requested{false};
-
-// The first Ctrl-C keeps what was read; the second one ends the program at once.
-void on_interrupt(int signal) {
-  if (stop_requested.exchange(true)) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
+// "[####      ]  42% of 1200 MB", or what was read where the whole is not known.
+std::string bar(uint64_t done, uint64_t total) {
+  constexpr double kMega = 1e6;
+  constexpr size_t kWidth = 40;
+  if (total == 0) return fmt::format("{:.0f} MB", static_cast<double>(done) / kMega);
+  const double share = static_cast<double>(done) / static_cast<double>(total);
+  return fmt::format("[{:<{}}] {:3.0f}% of {:.0f} MB", std::string(static_cast<size_t>(share * kWidth), '#'), kWidth,
+                     share * 100, static_cast<double>(total) / kMega);
 }
-
-// A bar on the terminal, at most ten times a second; nothing where stderr is none.
-class Progress {
- public:
-  explicit Progress(bool wanted) : on_(wanted && isatty(STDERR_FILENO)) {}
-  ~Progress() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-  }
-  void show(uint64_t done, uint64_t total) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    shown_ = true;
-    constexpr double kMega = 1e6;
-    if (total == 0) {
-      fmt::print(stderr, "\r\033[K{:.0f} MB", static_cast<double>(done) / kMega);
-    } else {
-      constexpr size_t kWidth = 40;
-      const double share = static_cast<double>(done) / static_cast<double>(total);
-      const std::string bar(static_cast<size_t>(share * kWidth), '#');
-      fmt::print(stderr, "\r\033[K[{:<{}}] {:3.0f}% of {:.0f} MB", bar, kWidth, share * 100,
-                 static_cast<double>(total) / kMega);
-    }
-    std::fflush(stderr);
-  }
-
- private:
-  bool on_, shown_ = false;
-  std::chrono::steady_clock::time_point last_{};
-};
 
 // "runs/worker0.pt.trace.json.gz" -> "worker0.pt.trace.sqlite", in the current folder.
 fs::path default_output(const fs::path& input) {
@@ -124,13 +93,14 @@ class ImportCommand : public Command {
     std::error_code ignored;
     if (fs::equivalent(file_, output, ignored))
       return usage_error("the output " + output.string() + " is the input itself; give another one with -o");
-    std::signal(SIGINT, on_interrupt);
-    std::signal(SIGTERM, on_interrupt);
+    const std::atomic<bool>& stop_requested = stop_on_interrupt();
     importers::ImportOptions options{.format = format_, .on_progress = {}, .stop = &stop_requested};
     trace::Timeline timeline;
     {
-      Progress progress(!quiet_);
-      options.on_progress = [&progress](uint64_t done, uint64_t total) { progress.show(done, total); };
+      ProgressLine progress(!quiet_);
+      options.on_progress = [&progress](uint64_t done, uint64_t total) {
+        progress.show([=] { return bar(done, total); });
+      };
       STROBE_ASSIGN(timeline, importers::import_trace(file_, options));
     }
     STROBE_TRY(trace::write_store(timeline, output));

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 
 #include "base/file.h"
 #include "collect/core_set.h"
 #include "command.h"
+#include "interrupt.h"
 #include "report/table_format.h"
 #include "run_compare.h"
 #include "run_outputs.h"
@@ -19,16 +18,6 @@ namespace strobe::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::atomic<bool> stop_requested{false};
-
-// The first Ctrl-C finishes what is under way and keeps everything; the second one ends the program at once.
-void on_interrupt(int signal) {
-  if (stop_requested.exchange(true)) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
-}
 
 class RunCommand : public Command {
  public:
@@ -52,13 +41,12 @@ class RunCommand : public Command {
     STROBE_TRY(check_run_flags(flags_));
     if (!flags_.core_bind.empty()) STROBE_TRY(collect::bind_to_cores(flags_.core_bind));
     STROBE_TRY(make_writable_folder(flags_.output));
-    std::signal(SIGINT, on_interrupt);
-    std::signal(SIGTERM, on_interrupt);
+    const std::atomic<bool>& stop_requested = stop_on_interrupt();
     Json result = {{"runs", Json::array()}};
     Result<void> ended;
     int exit_code = 0;
     STROBE_ASSIGN(const RunMode mode, run_mode(flags_));
-    if (mode == RunMode::kRetrain) return retrain();
+    if (mode == RunMode::kRetrain) return retrain(stop_requested);
     if (flags_.engines.size() == 1) {
       STROBE_ASSIGN(RunOutcome outcome, run_session(flags_, flags_.engines[0], flags_.output, stop_requested));
       result["runs"].push_back(std::move(outcome.summary));
@@ -88,8 +76,7 @@ class RunCommand : public Command {
     const auto others = arguments_without(*app_, {"config", "output", "format", "quiet"});
     if (!others.empty())
       return usage_error(others.front() + ": with --config, the flags of runs stand in the file, e.g. under defaults");
-    std::signal(SIGINT, on_interrupt);
-    std::signal(SIGTERM, on_interrupt);
+    const std::atomic<bool>& stop_requested = stop_on_interrupt();
     return run_workers({.config = config_,
                         .output = app_->count("--output") > 0 ? flags_.output : "",
                         .format = flags_.format,
@@ -98,7 +85,7 @@ class RunCommand : public Command {
                        stop_requested);
   }
 
-  Result<int> retrain() const {
+  Result<int> retrain(const std::atomic<bool>& stop_requested) const {
     STROBE_ASSIGN(RunOutcome outcome, train_session(flags_, stop_requested));
     STROBE_ASSIGN(const report::Format format, report::parse_format(flags_.format));
     if (format == report::Format::kJson) {
