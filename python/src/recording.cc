@@ -2,17 +2,15 @@
 #include <fcntl.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "bindings.h"
 #include "inject/start.h"
 #include "range_type.h"
+#include "record/high_file_numbers.h"
 #include "record/thread_log.h"
 #include "strobe/record/annotate.h"
 #include "trace/spool_import.h"
@@ -21,31 +19,8 @@
 namespace strobe::python {
 namespace {
 
-// While it lives, new files get numbers from 900 on (or half of what the process may have), which programs hardly
-// reach: some close every file that they did not open, and then open their own. See inject/start.cc.
-class HighFileNumbers {
- public:
-  HighFileNumbers() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    const auto wanted = static_cast<int>(std::min<rlim_t>(900, limit.rlim_cur / 2));
-    for (int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC); file >= 0; file = ::fcntl(file, F_DUPFD_CLOEXEC, 0)) {
-      taken_.push_back(file);
-      if (file >= wanted - 1) break;
-    }
-  }
-  HighFileNumbers(const HighFileNumbers&) = delete;
-  HighFileNumbers& operator=(const HighFileNumbers&) = delete;
-  ~HighFileNumbers() {
-    for (const int file : taken_) ::close(file);
-  }
-
- private:
-  std::vector<int> taken_;
-};
-
 Result<void> start_with(const record::Options& options) {
-  const HighFileNumbers high;
+  const record::HighFileNumbers high;  // a program may close all files that it did not open
   return record::start(options);
 }
 

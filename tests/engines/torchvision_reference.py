@@ -5,20 +5,7 @@ number of its parameters is printed. Exit code 77: torchvision or safetensors is
 """
 import sys
 
-try:
-    import safetensors.torch
-    import torch
-
-    # With a torch for CPUs only, torchvision's library of box operations cannot be opened; it is not needed here, but
-    # its import wants the names.
-    if torch.version.cuda is None:
-        operations = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            operations.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    import torchvision
-except ImportError as missing:
-    print(missing)
-    sys.exit(77)
+from torchvision_import import safetensors, torch, torchvision
 
 network, side, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 torch.manual_seed(7)

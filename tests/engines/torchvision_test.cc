@@ -38,7 +38,7 @@ class Torchvision : public testing::TestWithParam<Case> {
 
   // What torchvision_reference.py prints and leaves in folder_; its exit code.
   int ask_torchvision(std::string& printed) const {
-    const std::string command = std::string(STROBE_TEST_PYTHON) + " " + STROBE_TEST_TORCHVISION + " " +
+    const std::string command = std::string(STROBE_TEST_PYTHON) + " -B " + STROBE_TEST_TORCHVISION + " " +
                                 GetParam().network + " " + std::to_string(GetParam().side) + " " + folder_.string();
     std::FILE* pipe = ::popen(command.c_str(), "r");
     if (!pipe) return -1;

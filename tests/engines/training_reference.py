@@ -7,18 +7,7 @@ installed.
 """
 import sys
 
-try:
-    import safetensors.torch
-    import torch
-
-    if torch.version.cuda is None:  # see torchvision_reference.py
-        operations = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            operations.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    import torchvision
-except ImportError as missing:
-    print(missing)
-    sys.exit(77)
+from torchvision_import import safetensors, torch, torchvision
 
 out, optimizer_name, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 torch.manual_seed(11)

@@ -34,7 +34,7 @@ struct Reference {
 };
 
 Reference run_reference(const std::filesystem::path& folder, const char* optimizer, int steps) {
-  const std::string command = std::string(STROBE_TEST_PYTHON) + " " + STROBE_TEST_TRAINING + " " + folder.string() +
+  const std::string command = std::string(STROBE_TEST_PYTHON) + " -B " + STROBE_TEST_TRAINING + " " + folder.string() +
                               " " + optimizer + " " + std::to_string(steps) + " 2>&1";
   Reference reference;
   FILE* pipe = ::popen(command.c_str(), "r");
