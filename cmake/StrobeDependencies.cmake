@@ -10,6 +10,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)
+pkg_check_modules(LZ4 IMPORTED_TARGET liblz4)
 
 pkg_check_modules(FFMPEG IMPORTED_TARGET libavformat libavcodec libavutil libswscale libavdevice)
 pkg_check_modules(AVFILTER IMPORTED_TARGET libavfilter libavutil)

@@ -8,9 +8,9 @@ stamp=$deps/.complete-$(sha256sum "$0" | cut -c1-16)
 
 build_packages=(
   g++ cmake ninja-build ccache pkg-config git python3 python3-dev python3-venv
-  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libisal-dev libyaml-cpp-dev libcpp-httplib-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev liblz4-dev zlib1g-dev libisal-dev libyaml-cpp-dev libcpp-httplib-dev
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev libavfilter-dev libfreetype-dev fonts-dejavu-core
-  libopencv-dev
+  libopencv-dev libfastrtps-dev libfastcdr-dev
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev
@@ -26,6 +26,8 @@ package=("nanobind==3.1.0" "scikit-build-core==1.1.2" "pytest==9.2.0" "pandas==3
   "numpy<2.3")
 # What tests compare with; without what they depend on, which might replace the torch above.
 peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11" "pycocotools==2.0.11")
+# Other readers and writers of sensor data, and the programs of other DDS users.
+sensors=("mcap==1.6.0" "rosbags==0.11.9" "cyclonedds==11.0.1" "miepython==3.3.0" "lz4" "zstandard")
 
 [ -e "$stamp" ] && exit 0
 offline=${STROBE_SETUP_OFFLINE:-}
@@ -67,6 +69,8 @@ if [ -z "$offline" ]; then
     || echo "setup: no nanobind or pytest wheel: the Python package will not be built" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${peers[@]}" \
     || echo "setup: no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" >&2
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${sensors[@]}" "numpy<2.3" \
+    || echo "setup: no mcap, rosbags or cyclonedds wheel: the sensors' tests that need them skip" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${recorded[@]}" \
     || echo "setup: no nvtx or ittapi wheel: the tests of strobe record that need them skip" >&2
   touch "$stamp"

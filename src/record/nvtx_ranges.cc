@@ -34,9 +34,16 @@ uint32_t category_id(NvtxDomain domain, std::string_view name) {
   return entry->second;
 }
 
+// NVTX looks for a tool at its first call, and other threads' calls read what it finds without synchronisation.
+void initialize() {
+  static const bool done = (nvtxInitialize(nullptr), true);
+  (void)done;
+}
+
 }  // namespace
 
 NvtxDomain nvtx_domain(std::string_view name) {
+  initialize();
   if (name.empty()) return nullptr;
   Names& all = names();
   const std::lock_guard lock(all.mutex);
@@ -48,6 +55,7 @@ NvtxDomain nvtx_domain(std::string_view name) {
 }
 
 void nvtx_push(NvtxDomain domain, const char* message, uint32_t argb, std::string_view category) {
+  initialize();
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -60,6 +68,7 @@ void nvtx_push(NvtxDomain domain, const char* message, uint32_t argb, std::strin
 }
 
 void nvtx_pop(NvtxDomain domain) {
+  initialize();
   nvtxDomainRangePop(static_cast<nvtxDomainHandle_t>(domain));
 }
 
