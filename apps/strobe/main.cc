@@ -19,6 +19,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_run_command());
   commands.push_back(make_bench_command());
   commands.push_back(make_frames_command());
+  commands.push_back(make_sensors_command());
   commands.push_back(make_record_command());
   commands.push_back(make_layers_command());
   commands.push_back(make_stats_command());

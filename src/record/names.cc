@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "record/crc32.h"
+#include "base/crc32.h"
 #include "record/file_limit.h"
 
 namespace strobe::record {

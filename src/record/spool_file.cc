@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include "record/crc32.h"
+#include "base/crc32.h"
 #include "record/file_limit.h"
 #include "record/zstd_codec.h"
 

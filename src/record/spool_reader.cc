@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "base/crc32.h"
 #include "record/clock.h"
-#include "record/crc32.h"
 #include "record/decode.h"
 #include "record/encode.h"
 #include "record/layout.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "record/crc32.h"
+#include "base/crc32.h"
 #include "record/zstd_codec.h"
 
 namespace strobe::record {

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/crc32.h"
 #include "record/clock.h"
-#include "record/crc32.h"
 #include "record/decode.h"
 #include "record/encode.h"
 #include "record/layout.h"
@@ -26,6 +26,7 @@
 namespace {
 
 using namespace strobe::record;
+using strobe::crc32;
 
 const std::filesystem::path& folder() {
   static const std::filesystem::path made = [] {

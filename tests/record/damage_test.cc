@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "record/child.h"
-#include "record/crc32.h"
 #include "record/layout.h"
 #include "record/names.h"
 #include "record/recorded.h"
@@ -232,12 +231,6 @@ TEST(Damage, RandomWordsInARingAreNoRecords) {
     set_content(path, damaged);
     ASSERT_TRUE(read_all(folder.path()));
   }
-}
-
-TEST(Crc32, AgreesWithThePublishedCheckValue) {
-  EXPECT_EQ(crc32("123456789", 9), 0xCBF43926U);  // "check" of CRC-32/ISO-HDLC
-  EXPECT_EQ(crc32("6789", 4, crc32("12345", 5)), 0xCBF43926U);
-  EXPECT_EQ(crc32("", 0), 0U);
 }
 
 TEST(Varint, EveryLengthComesBack) {
