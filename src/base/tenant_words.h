@@ -8,6 +8,7 @@ namespace strobe::tenant_words {
 inline constexpr const char* kWindowDomain = "strobe";
 inline constexpr const char* kTenantDomain = "strobe.tenant";  // frames, stages, drops; the category is the tenant
 inline constexpr const char* kOperationDomain = "strobe.operation";  // the category is the class of the operation
+inline constexpr const char* kHolderDomain = "strobe.holder";  // somebody who is no tenant: the category says who
 
 // Names of ranges and marks.
 inline constexpr const char* kWindow = "tenants";
@@ -29,6 +30,11 @@ inline constexpr const char* kWaitedNs = "waited_ns";
 inline constexpr const char* kCpuNs = "cpu_ns";
 inline constexpr const char* kRunnableNs = "runnable_ns";
 inline constexpr const char* kReason = "reason";
+inline constexpr const char* kSlice = "slice";
+
+// Categories of the domain of other holders.
+inline constexpr const char* kSystem = "system";
+inline constexpr const char* kRecorder = "recorder";
 
 // Outcomes of a frame.
 inline constexpr const char* kFinished = "finished";
@@ -44,5 +50,6 @@ inline constexpr const char* kClockSigmaNs = "tenants.clock_sigma_ns";
 inline constexpr const char* kTenantFact = "tenant.";
 inline constexpr const char* kResourceFact = "tenants.resource.";
 inline constexpr const char* kInterferenceFact = "tenants.interference.";
+inline constexpr const char* kSaturation = "tenants.saturation";
 
 }  // namespace strobe::tenant_words
