@@ -49,6 +49,7 @@ struct Folding {
 
   static bool weighted(const models::Layer& layer) {
     return std::holds_alternative<models::Convolution>(layer.operation) ||
+           std::holds_alternative<models::TransposedConvolution>(layer.operation) ||
            std::holds_alternative<models::Linear>(layer.operation);
   }
   bool has_weighted(size_t kernel) const {

@@ -24,6 +24,10 @@ struct Flop {
     const int64_t per_output = 2 * (in.channels / op.groups) * op.kernel_h * op.kernel_w + (op.bias ? 1 : 0);
     return per_output * out.elements();
   }
+  // Each input pixel adds its kernel to the output; what is cut as padding is counted, too.
+  int64_t operator()(const TransposedConvolution& op) const {
+    return 2 * in.elements() * op.out_channels * op.kernel_h * op.kernel_w + (op.bias ? out.elements() : 0);
+  }
   int64_t operator()(const Linear& op) const { return (2 * in.channels + (op.bias ? 1 : 0)) * op.out_features; }
   int64_t operator()(const BatchNorm&) const { return 2 * out.elements(); }  // one multiply-add once folded
   int64_t operator()(const Activation& op) const { return op.kind == ActivationKind::kLinear ? 0 : out.elements(); }

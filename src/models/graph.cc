@@ -38,8 +38,10 @@ std::string_view to_string(ActivationKind kind) {
 
 std::string_view type_name(const Operation& operation) {
   static constexpr std::array<std::string_view, std::variant_size_v<Operation>> kNames = {
-      "Input", "Convolution", "BatchNorm", "Activation", "Pool",    "GlobalAveragePool", "Concat",  "Slice",
-      "Add",   "Upsample",    "Flatten",   "Linear",     "Softmax", "Dropout",           "YoloHead"};
+      "Input",   "Convolution",       "BatchNorm", "Activation",
+      "Pool",    "GlobalAveragePool", "Concat",    "Slice",
+      "Add",     "Upsample",          "Flatten",   "Linear",
+      "Softmax", "Dropout",           "YoloHead",  "TransposedConvolution"};
   return kNames[operation.index()];
 }
 

@@ -20,6 +20,8 @@ void declare_missing(Operation& operation, const Shape& in) {
   };
   if (auto* conv = std::get_if<Convolution>(&operation)) {
     declare(conv->weight, {conv->out_channels, in.channels / conv->groups, conv->kernel_h, conv->kernel_w});
+  } else if (auto* up = std::get_if<TransposedConvolution>(&operation)) {
+    declare(up->weight, {in.channels, up->out_channels, up->kernel_h, up->kernel_w});
   } else if (auto* norm = std::get_if<BatchNorm>(&operation)) {
     for (Weights* slot : {&norm->scale, &norm->shift, &norm->mean, &norm->variance}) declare(*slot, {in.channels});
   } else if (auto* linear = std::get_if<Linear>(&operation)) {
@@ -36,6 +38,9 @@ Result<void> check_weights(const Operation& operation, const Shape& in, bool val
   declare_missing(bare, in);
   if (auto* conv = std::get_if<Convolution>(&bare); conv && conv->bias) {
     conv->bias = declared_tensor({conv->out_channels});
+  }
+  if (auto* up = std::get_if<TransposedConvolution>(&bare); up && up->bias) {
+    up->bias = declared_tensor({up->out_channels});
   }
   if (auto* linear = std::get_if<Linear>(&bare); linear && linear->bias) {
     linear->bias = declared_tensor({linear->out_features});
@@ -131,6 +136,8 @@ std::vector<WeightSlot> weight_slots(Operation& operation) {
   std::vector<WeightSlot> slots;
   if (auto* conv = std::get_if<Convolution>(&operation)) {
     slots = {{"weight", &conv->weight}, {"bias", &conv->bias}};
+  } else if (auto* up = std::get_if<TransposedConvolution>(&operation)) {
+    slots = {{"weight", &up->weight}, {"bias", &up->bias}};
   } else if (auto* norm = std::get_if<BatchNorm>(&operation)) {
     slots = {{"scale", &norm->scale}, {"shift", &norm->shift}, {"mean", &norm->mean}, {"variance", &norm->variance}};
   } else if (auto* linear = std::get_if<Linear>(&operation)) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/graph_builder.h"
@@ -49,7 +50,11 @@ void seed_layer(Operation& operation, const YoloHead* head, Random& random) {
   for (const WeightSlot& slot : weight_slots(operation)) {
     Weights& tensor = *slot.tensor;
     if (slot.role == "weight") {
-      const int64_t fan_in = element_count(*tensor) / tensor->shape.front();
+      int64_t fan_in = element_count(*tensor) / tensor->shape.front();
+      if (const auto* up = std::get_if<TransposedConvolution>(&operation)) {
+        // Of the kernel's positions an output pixel sees every stride-th.
+        fan_in = std::max<int64_t>(1, element_count(*tensor) / (up->out_channels * up->stride_h * up->stride_w));
+      }
       const float gain = head ? 0.5F : 6.0F;  // variance: gain / 3 / fan-in
       const float bound = std::sqrt(gain / static_cast<float>(fan_in));
       fill(tensor, [&](size_t) { return random.uniform(bound); });

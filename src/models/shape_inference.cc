@@ -71,6 +71,19 @@ struct Inference {
                         op.dilation * (op.kernel_w - 1) + 1, op.stride_h, op.stride_w);
   }
 
+  Result<Shape> operator()(const TransposedConvolution& op) const {
+    STROBE_TRY(check_range("the number of filters", op.out_channels, 1, kMaxDimension));
+    STROBE_TRY(check_range("the kernel's height", op.kernel_h, 1, kMaxKernel));
+    STROBE_TRY(check_range("the kernel's width", op.kernel_w, 1, kMaxKernel));
+    STROBE_TRY(check_range("the vertical stride", op.stride_h, 1, kMaxKernel));
+    STROBE_TRY(check_range("the horizontal stride", op.stride_w, 1, kMaxKernel));
+    STROBE_TRY(check_range("the vertical padding", op.pad_h, 0, op.kernel_h - 1));
+    STROBE_TRY(check_range("the horizontal padding", op.pad_w, 0, op.kernel_w - 1));
+    STROBE_TRY(check_weight_count(op.out_channels * in().channels * op.kernel_h * op.kernel_w));
+    return Shape{op.out_channels, (in().height - 1) * op.stride_h + op.kernel_h - 2 * op.pad_h,
+                 (in().width - 1) * op.stride_w + op.kernel_w - 2 * op.pad_w};
+  }
+
   Result<Shape> operator()(const Pool& op) const {
     STROBE_TRY(check_range("the pool's height", op.kernel_h, 1, kMaxKernel));
     STROBE_TRY(check_range("the pool's width", op.kernel_w, 1, kMaxKernel));
@@ -171,6 +184,7 @@ Step spatial_step(const Operation& operation) {
   if (const auto* conv = std::get_if<Convolution>(&operation)) return {std::max(conv->stride_h, conv->stride_w), 1};
   if (const auto* pool = std::get_if<Pool>(&operation)) return {std::max(pool->stride_h, pool->stride_w), 1};
   if (const auto* up = std::get_if<Upsample>(&operation)) return {1, up->scale};
+  if (const auto* up = std::get_if<TransposedConvolution>(&operation)) return {1, std::max(up->stride_h, up->stride_w)};
   return {};
 }
 

@@ -131,6 +131,45 @@ std::vector<OperationCase> convolution_cases() {
   };
 }
 
+std::vector<OperationCase> transposed_cases() {
+  const auto transposed = [](int64_t out, int64_t kernel, int64_t stride, int64_t pad, bool bias) {
+    TransposedConvolution c;
+    c.out_channels = out;
+    c.kernel_h = c.kernel_w = kernel;
+    c.stride_h = c.stride_w = stride;
+    c.pad_h = c.pad_w = pad;
+    if (bias) c.bias = declared_tensor({out});
+    return c;
+  };
+  TransposedConvolution oblong = transposed(5, 3, 2, 1, true);
+  oblong.kernel_w = 4;
+  oblong.stride_w = 3;
+  oblong.pad_w = 0;
+  return {
+      single("transposed 2x2, stride 2", transposed(8, 2, 2, 0, false)),
+      single("transposed 4x4, stride 4", transposed(8, 4, 4, 0, true)),
+      single("transposed 4x4, stride 2, padded", transposed(7, 4, 2, 1, true)),
+      single("transposed 3x3, windows overlap", transposed(4, 3, 1, 1, false)),
+      single("transposed 1x1", transposed(9, 1, 1, 0, true)),
+      single("transposed, gaps between windows", transposed(3, 1, 2, 0, true)),
+      single("transposed, oblong", oblong),
+      make("transposed, batch norm, relu, joined",
+           [&](Sketch& s) {
+             block(s, 8, 3, 2);
+             const LayerId coarse = s.last();
+             s.add(transposed(6, 2, 2, 0, false));
+             s.add(BatchNorm{});
+             s.add(Activation{ActivationKind::kRelu});
+             const LayerId up = s.last();
+             s.add(convolution(5, 1), {coarse});
+             s.add(transposed(3, 2, 2, 0, false));
+             s.add(Concat{}, {up, s.last()});
+             s.add(convolution(4, 3));
+           },
+           {6, 12, 10}),
+  };
+}
+
 std::vector<OperationCase> activation_cases() {
   std::vector<OperationCase> cases;
   for (const auto kind :

@@ -13,6 +13,7 @@ struct OperationCase {
   GraphPtr graph;
 };
 std::vector<OperationCase> convolution_cases();
+std::vector<OperationCase> transposed_cases();
 std::vector<OperationCase> activation_cases();
 std::vector<OperationCase> pool_cases();
 std::vector<OperationCase> structure_cases();  // everything else, and blocks of real networks

@@ -69,6 +69,9 @@ class Operations : public test::EachEngine {
 TEST_P(Operations, Convolutions) {
   check_all(test::convolution_cases());
 }
+TEST_P(Operations, TransposedConvolutions) {
+  check_all(test::transposed_cases());
+}
 TEST_P(Operations, Activations) {
   check_all(test::activation_cases());
 }

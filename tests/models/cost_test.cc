@@ -51,6 +51,11 @@ TEST(Cost, OfTheOtherLayersByHand) {
   expect_cost(cost_of(in, GlobalAveragePool{}), 0, 120, 124);
   expect_cost(cost_of(in, Slice{1, 3}), 0, 0, 60 + 60);
   expect_cost(cost_of(in, Upsample{2}), 0, 0, 120 + 480);
+  TransposedConvolution up;
+  up.out_channels = 3;
+  up.kernel_h = up.kernel_w = up.stride_h = up.stride_w = 2;
+  const int64_t up_weights = in.channels * 3 * 4;
+  expect_cost(cost_of(in, up), up_weights, 2 * in.elements() * 12, 120 + up_weights + 3 * 4 * in.height * in.width);
   expect_cost(cost_of(in, Softmax{}), 0, 360, 240);
   expect_cost(cost_of(in, Dropout{}), 0, 0, 0);
   expect_cost(cost_of(in, Flatten{}), 0, 0, 0);

@@ -50,6 +50,15 @@ TEST(GraphBuilder, InfersTheOthers) {
   EXPECT_EQ(outcome({8, 13, 12}, GlobalAveragePool{}), "8x1x1");
   EXPECT_EQ(outcome({8, 13, 12}, Slice{2, 5}), "3x13x12");
   EXPECT_EQ(outcome({8, 13, 12}, Upsample{3}), "8x39x36");
+  TransposedConvolution up;
+  up.out_channels = 5;
+  up.kernel_h = up.kernel_w = 4;
+  up.stride_h = up.stride_w = 2;
+  EXPECT_EQ(outcome({8, 13, 12}, up), "5x28x26");
+  up.pad_h = up.pad_w = 1;
+  EXPECT_EQ(outcome({8, 13, 12}, up), "5x26x24");
+  up.pad_w = 4;
+  EXPECT_THAT(outcome({8, 13, 12}, up), HasSubstr("the horizontal padding is 4, expected 0 to 3"));
   EXPECT_EQ(outcome({8, 13, 12}, Flatten{}), "1248x1x1");
   Linear linear;
   linear.out_features = 10;

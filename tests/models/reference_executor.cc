@@ -70,6 +70,31 @@ struct Executor {
     return result;
   }
 
+  Values operator()(const TransposedConvolution& op) const {
+    std::vector<double> sums;
+    for (int64_t oc = 0; oc < op.out_channels; ++oc)
+      sums.insert(sums.end(), static_cast<size_t>(out.height * out.width),
+                  op.bias ? op.bias->values[static_cast<size_t>(oc)] : 0.0);
+    const float* weight = op.weight->values.data();
+    for (int64_t ic = 0; ic < in().shape.channels; ++ic) {
+      for (int64_t oc = 0; oc < op.out_channels; ++oc) {
+        for (int64_t ky = 0; ky < op.kernel_h; ++ky) {
+          for (int64_t kx = 0; kx < op.kernel_w; ++kx, ++weight) {
+            for (int64_t y = 0; y < in().shape.height; ++y) {
+              for (int64_t x = 0; x < in().shape.width; ++x) {
+                const int64_t oy = y * op.stride_h + ky - op.pad_h, ox = x * op.stride_w + kx - op.pad_w;
+                if (oy < 0 || ox < 0 || oy >= out.height || ox >= out.width) continue;
+                sums[static_cast<size_t>((oc * out.height + oy) * out.width + ox)] +=
+                    static_cast<double>(*weight) * in().plane(ic)[y * in().shape.width + x];
+              }
+            }
+          }
+        }
+      }
+    }
+    return {sums.begin(), sums.end()};
+  }
+
   // sums += weight * the input plane as seen through kernel position (ky, kx).
   void add_shifted(const Convolution& op, const float* plane, int64_t ky, int64_t kx, double weight,
                    std::vector<double>& sums) const {

@@ -79,6 +79,12 @@ TEST(ReferenceExecutor, NormalisesJoinsAndRepeats) {
   norm.mean = tensor({1}, {2});
   norm.variance = tensor({1}, {4});
   EXPECT_THAT(run_one({1, 1, 2}, norm, {2, 6}), ElementsAre(1, 7));
+  TransposedConvolution up;
+  up.out_channels = 1;
+  up.kernel_w = 3;
+  up.stride_w = 2;
+  up.weight = std::make_shared<const Tensor>(Tensor{{1, 1, 1, 3}, {1, 10, 100}});
+  EXPECT_THAT(run_one({1, 1, 2}, up, {1, 2}), ElementsAre(1, 10, 102, 20, 200));
   EXPECT_THAT(run_one({1, 1, 2}, Upsample{2}, {1, 2}), ElementsAre(1, 1, 2, 2, 1, 1, 2, 2));
   EXPECT_THAT(run_one({3, 1, 2}, Slice{1, 2}, {1, 2, 3, 4, 5, 6}), ElementsAre(3, 4));
   EXPECT_THAT(run_one({2, 1, 2}, GlobalAveragePool{}, {1, 3, 5, 9}), ElementsAre(2, 7));

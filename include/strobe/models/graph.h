@@ -55,6 +55,16 @@ struct Convolution {
   Weights weight;
   Weights bias;  // null: none
 };
+// Learned upsampling: each input pixel adds its kernel, times itself, to the output: (in - 1) * stride + kernel - 2 *
+// pad a side.
+struct TransposedConvolution {
+  int64_t out_channels = 0;
+  int64_t kernel_h = 1, kernel_w = 1;
+  int64_t stride_h = 1, stride_w = 1;
+  int64_t pad_h = 0, pad_w = 0;  // cut from each side of the output
+  Weights weight;                // in, out, kh, kw
+  Weights bias;                  // null: none
+};
 struct BatchNorm {
   float epsilon = 1e-5F;
   Weights scale, shift, mean, variance;  // each {channels}
@@ -98,7 +108,7 @@ struct YoloHead {
 };
 
 using Operation = std::variant<Input, Convolution, BatchNorm, Activation, Pool, GlobalAveragePool, Concat, Slice, Add,
-                               Upsample, Flatten, Linear, Softmax, Dropout, YoloHead>;
+                               Upsample, Flatten, Linear, Softmax, Dropout, YoloHead, TransposedConvolution>;
 
 using LayerId = int32_t;
 

@@ -48,6 +48,19 @@ struct Describer {
     if (c.bias != nullptr) params.blobs.push_back(row_of(c.bias));
     return "Convolution";
   }
+  const char* operator()(const models::TransposedConvolution& c) const {
+    set("kernel_h", c.kernel_h);
+    set("kernel_w", c.kernel_w);
+    set("stride_h", c.stride_h);
+    set("stride_w", c.stride_w);
+    set("pad_h", c.pad_h);
+    set("pad_w", c.pad_w);
+    set("num_output", c.out_channels);
+    params.set("bias_term", c.bias != nullptr);
+    params.blobs = {blob_of(c.weight)};
+    if (c.bias != nullptr) params.blobs.push_back(row_of(c.bias));
+    return "Deconvolution";
+  }
   const char* operator()(const models::BatchNorm& b) const {
     params.set("eps", b.epsilon);
     params.set("has_weight", true);

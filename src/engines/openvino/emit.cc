@@ -95,6 +95,16 @@ struct Emitter {
     return helper<ov::op::v1::Add>("bias", out, weights("bias_values", c.bias, {1, at(c.out_channels), 1, 1}));
   }
 
+  Value operator()(const models::TransposedConvolution& c) const {
+    const ov::CoordinateDiff pads{static_cast<std::ptrdiff_t>(c.pad_h), static_cast<std::ptrdiff_t>(c.pad_w)};
+    const auto& extents = c.weight->shape;
+    const Value out = own<ov::op::v1::ConvolutionBackpropData>(
+        x(), weights("weight", c.weight, {extents.begin(), extents.end()}), ov::Strides{at(c.stride_h), at(c.stride_w)},
+        pads, pads, ov::Strides{1, 1});
+    if (c.bias == nullptr) return out;
+    return helper<ov::op::v1::Add>("bias", out, weights("bias_values", c.bias, {1, at(c.out_channels), 1, 1}));
+  }
+
   Value operator()(const models::BatchNorm& b) const {
     const ov::Shape shape{at(layer.output.channels)};
     return own<ov::op::v5::BatchNormInference>(x(), weights("scale", b.scale, shape), weights("shift", b.shift, shape),

@@ -45,6 +45,7 @@ const char* activation_name(ActivationKind kind) {
 struct Namer {
   const char* operator()(const models::Input&) const { return ""; }
   const char* operator()(const models::Convolution&) const { return "aten::conv2d"; }
+  const char* operator()(const models::TransposedConvolution&) const { return "aten::conv_transpose2d"; }
   const char* operator()(const models::BatchNorm&) const { return "aten::batch_norm"; }
   const char* operator()(const models::Activation& a) const { return activation_name(a.kind); }
   const char* operator()(const models::Pool& p) const {
@@ -75,6 +76,9 @@ struct Caller {
   at::Tensor operator()(const models::Convolution& c) const {
     return at::conv2d(x(), weights.weight, weights.bias, {c.stride_h, c.stride_w}, {c.pad_h, c.pad_w},
                       {c.dilation, c.dilation}, c.groups);
+  }
+  at::Tensor operator()(const models::TransposedConvolution& c) const {
+    return at::conv_transpose2d(x(), weights.weight, weights.bias, {c.stride_h, c.stride_w}, {c.pad_h, c.pad_w});
   }
   at::Tensor operator()(const models::BatchNorm& b) const {
     return at::batch_norm(x(), weights.scale, weights.shift, weights.mean, weights.variance, /*training=*/false,
@@ -155,6 +159,9 @@ std::vector<LayerWeights> tensors_of(const models::Graph& graph, at::ScalarType 
     if (const auto* convolution = std::get_if<models::Convolution>(&operation)) {
       all[i].weight = tensor_of(convolution->weight, type);
       all[i].bias = tensor_of(convolution->bias, type);
+    } else if (const auto* up = std::get_if<models::TransposedConvolution>(&operation)) {
+      all[i].weight = tensor_of(up->weight, type);
+      all[i].bias = tensor_of(up->bias, type);
     } else if (const auto* linear = std::get_if<models::Linear>(&operation)) {
       all[i].weight = tensor_of(linear->weight, type);
       all[i].bias = tensor_of(linear->bias, type);

@@ -24,6 +24,10 @@ struct Writer {
                        c.bias ? fmt::format("self.bias{}", id) : "None", c.stride_h, c.stride_w, c.pad_h, c.pad_w,
                        c.dilation, c.dilation, c.groups);
   }
+  std::string operator()(const models::TransposedConvolution& c) const {
+    return fmt::format("torch.conv_transpose2d({}, self.weight{}, {}, [{}, {}], [{}, {}])", x, id,
+                       c.bias ? fmt::format("self.bias{}", id) : "None", c.stride_h, c.stride_w, c.pad_h, c.pad_w);
+  }
   std::string operator()(const models::BatchNorm& b) const {
     return fmt::format(
         "torch.batch_norm({0}, self.scale{1}, self.shift{1}, self.mean{1}, self.variance{1}, False, 0.1, {2:e}, False)",

@@ -148,6 +148,9 @@ class TorchTrainer : public Trainer {
         if (auto* convolution = std::get_if<models::Convolution>(&operation)) {
           convolution->weight = copy_of(own.weight);
           convolution->bias = copy_of(own.bias);
+        } else if (auto* up = std::get_if<models::TransposedConvolution>(&operation)) {
+          up->weight = copy_of(own.weight);
+          up->bias = copy_of(own.bias);
         } else if (auto* linear = std::get_if<models::Linear>(&operation)) {
           linear->weight = copy_of(own.weight);
           linear->bias = copy_of(own.bias);
