@@ -5,11 +5,6 @@
 
 namespace strobe::sensors {
 
-namespace {
-// Each kind of fault is told in full this often, and counted after that.
-constexpr size_t kFaultsTold = 20;
-}  // namespace
-
 class McapMessages::Walk {
  public:
   Walk(const McapReader& reader, const McapQuery& query)
@@ -21,7 +16,7 @@ class McapMessages::Walk {
 
   Result<bool> next(McapMessageView& out) { return by_time_ ? next_by_time(out) : next_in_file(out); }
   std::shared_ptr<const void> pin() const { return current_; }
-  const std::vector<std::string>& faults() const { return faults_; }
+  const std::vector<std::string>& faults() const { return faults_.list(); }
 
  private:
   struct Channel {
@@ -65,15 +60,7 @@ class McapMessages::Walk {
     return blocks;
   }
 
-  void tell(std::string fault) {
-    if (faults_.size() < kFaultsTold) {
-      faults_.push_back(std::move(fault));
-      return;
-    }
-    ++untold_;
-    faults_.resize(kFaultsTold);
-    faults_.push_back("and " + std::to_string(untold_) + " more");
-  }
+  void tell(std::string fault) { faults_.add(std::move(fault)); }
 
   // Whether the message is to be given out.
   bool take(const McapRecord& record, McapMessage& message) {
@@ -211,8 +198,7 @@ class McapMessages::Walk {
   std::vector<Channel> channels_;  // by id
   McapBlockLoader loader_;
   size_t loaded_ = 0;  // blocks taken from the loader
-  std::vector<std::string> faults_;
-  size_t untold_ = 0;
+  McapFaults faults_;
   std::shared_ptr<const void> current_;  // owner of the bytes that were given out last
   // In the order of the file:
   McapCursor cursor_{{}};

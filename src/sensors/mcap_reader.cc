@@ -36,6 +36,16 @@ McapAttachmentIndex index_of(const McapAttachment& attachment, const McapRecord&
 
 }  // namespace
 
+void McapFaults::add(std::string fault) {
+  constexpr size_t kTold = 20;
+  if (count_++ < kTold) {
+    list_.push_back(std::move(fault));
+    return;
+  }
+  list_.resize(kTold);
+  list_.push_back("and " + std::to_string(count_ - kTold) + " more");
+}
+
 Result<McapReader> McapReader::open(const std::filesystem::path& path, const McapReadOptions& options) {
   STROBE_ASSIGN(McapFile file, McapFile::open(path));
   McapReader reader;
@@ -70,9 +80,9 @@ Result<void> McapReader::read_contents() {
     if (auto header = parse_header(first.content))
       contents_.header = std::move(*header);
     else
-      faults_.push_back(header.error().to_string());
+      faults_.add(header.error().to_string());
   } else {
-    faults_.emplace_back("there is no Header record at its start");
+    faults_.add("there is no Header record at its start");
   }
   contents_.indexed = read_summary() && read_between_chunks();
   if (contents_.indexed) return {};
@@ -82,25 +92,25 @@ Result<void> McapReader::read_contents() {
 void McapReader::take_schema(ByteView content, uint64_t offset) {
   auto schema = parse_schema(content);
   if (!schema || schema->id == 0) {
-    faults_.push_back((schema ? "Schema record: has the id 0" : schema.error().to_string()) + at_byte(offset));
+    faults_.add((schema ? "Schema record: has the id 0" : schema.error().to_string()) + at_byte(offset));
     return;
   }
   const auto [place, is_new] = contents_.schemas.try_emplace(schema->id, *schema);
   if (!is_new && place->second != *schema)
-    faults_.push_back("schema " + std::to_string(schema->id) + at_byte(offset) +
-                      " differs from its first definition, which holds");
+    faults_.add("schema " + std::to_string(schema->id) + at_byte(offset) +
+                " differs from its first definition, which holds");
 }
 
 void McapReader::take_channel(ByteView content, uint64_t offset) {
   auto channel = parse_channel(content);
   if (!channel) {
-    faults_.push_back(channel.error().to_string() + at_byte(offset));
+    faults_.add(channel.error().to_string() + at_byte(offset));
     return;
   }
   const auto [place, is_new] = contents_.channels.try_emplace(channel->id, *channel);
   if (!is_new && place->second != *channel)
-    faults_.push_back("channel " + std::to_string(channel->id) + at_byte(offset) +
-                      " differs from its first definition, which holds");
+    faults_.add("channel " + std::to_string(channel->id) + at_byte(offset) +
+                " differs from its first definition, which holds");
 }
 
 // Everything that the summary says; false where there is none, or none to be trusted.
@@ -114,7 +124,7 @@ bool McapReader::read_summary() {
                 record.end() == size - kMagicBytes;
   }
   if (!ends_well) {
-    faults_.emplace_back("cut off: there is no Footer at its end");
+    faults_.add("cut off: there is no Footer at its end");
     return false;
   }
   contents_.complete = true;
@@ -124,22 +134,22 @@ bool McapReader::read_summary() {
   const uint64_t end = footer.summary_offset_start != 0 ? footer.summary_offset_start : footer_at;
   const uint64_t start = footer.summary_start != 0 ? footer.summary_start : end;
   if (start < kMagicBytes || start > end || end > footer_at) {
-    faults_.emplace_back("the Footer points to a summary that cannot be");
+    faults_.add("the Footer points to a summary that cannot be");
     return false;
   }
   // The CRC covers the Footer up to itself.
   if (options_.verify_crc && footer.summary_crc != 0 &&
       crc32(bytes_.data() + start, static_cast<size_t>(footer_at + kFooterBytes - 4 - start)) != footer.summary_crc) {
-    faults_.emplace_back("the CRC of its summary is wrong");
+    faults_.add("the CRC of its summary is wrong");
     return false;
   }
 
-  const size_t faults_before = faults_.size();
+  const size_t faults_before = faults_.count();
   const auto keep = [&](auto parsed, auto& list) {
     if (parsed)
       list.push_back(std::move(*parsed));
     else
-      faults_.push_back("summary: " + parsed.error().to_string());
+      faults_.add("summary: " + parsed.error().to_string());
   };
   McapCursor cursor(bytes_.first(static_cast<size_t>(end)), start);
   McapCursor::Step step;
@@ -164,15 +174,17 @@ bool McapReader::read_summary() {
         if (auto statistics = parse_statistics(record.content))
           contents_.statistics = std::move(*statistics);
         else
-          faults_.push_back("summary: " + statistics.error().to_string());
+          faults_.add("summary: " + statistics.error().to_string());
         break;
       }
       default:
         break;
     }
   }
-  if (step == McapCursor::Step::kCut) faults_.push_back("summary: cut off" + at_byte(cursor.offset()));
-  if (faults_.size() != faults_before) return false;
+  if (step == McapCursor::Step::kCut) faults_.add("summary: cut off" + at_byte(cursor.offset()));
+  for (const McapAttachmentIndex& index : contents_.attachments) indexed_.insert(index.offset);
+  for (const McapMetadataIndex& index : contents_.metadata) indexed_.insert(index.offset);
+  if (faults_.count() != faults_before) return false;
   contents_.data_end = start;
   // An index that leaves nothing out says so: then nothing must be looked for.
   const auto& said = contents_.statistics;
@@ -192,7 +204,7 @@ void McapReader::take_loose(const McapRecord& record, bool& run_open) {
     case McapOpcode::kMessage: {
       McapMessage message;
       if (!parse_message(record.content, message)) {
-        faults_.push_back("Message record" + at_byte(record.offset) + ": shorter than its fields");
+        faults_.add("Message record" + at_byte(record.offset) + ": shorter than its fields");
         return;
       }
       if (run_open && record.end() - blocks_.back().offset <= kLooseRunBytes) {
@@ -213,21 +225,18 @@ void McapReader::take_loose(const McapRecord& record, bool& run_open) {
     case McapOpcode::kAttachment:
       run_open = false;
       if (auto attachment = parse_attachment(record.content)) {
-        const auto known = [&](const McapAttachmentIndex& index) { return index.offset == record.offset; };
-        if (std::none_of(contents_.attachments.begin(), contents_.attachments.end(), known))
-          contents_.attachments.push_back(index_of(*attachment, record));
+        if (indexed_.insert(record.offset).second) contents_.attachments.push_back(index_of(*attachment, record));
       } else {
-        faults_.push_back(attachment.error().to_string() + at_byte(record.offset));
+        faults_.add(attachment.error().to_string() + at_byte(record.offset));
       }
       break;
     case McapOpcode::kMetadata:
       run_open = false;
       if (auto metadata = parse_metadata(record.content)) {
-        const auto known = [&](const McapMetadataIndex& index) { return index.offset == record.offset; };
-        if (std::none_of(contents_.metadata.begin(), contents_.metadata.end(), known))
+        if (indexed_.insert(record.offset).second)
           contents_.metadata.push_back({record.offset, record.end() - record.offset, metadata->name});
       } else {
-        faults_.push_back(metadata.error().to_string() + at_byte(record.offset));
+        faults_.add(metadata.error().to_string() + at_byte(record.offset));
       }
       break;
     case McapOpcode::kDataEnd:
@@ -246,7 +255,7 @@ bool McapReader::read_between_chunks() {
             [](const auto& a, const auto& b) { return a.chunk_start_offset < b.chunk_start_offset; });
   const uint64_t end = contents_.data_end;
   const auto doubt = [&](const std::string& why) {
-    faults_.push_back("the index is wrong: " + why);
+    faults_.add("the index is wrong: " + why);
     blocks_.clear();
     return false;
   };
@@ -310,9 +319,9 @@ Result<void> McapReader::scan() {
     contents_.data_end = ended ? record.offset : record.end();
   }
   if (!ended)
-    faults_.push_back("cut off" + at_byte(cursor.offset()) +
-                      (step == McapCursor::Step::kCut ? " inside a record; what stands before it is read"
-                                                      : "; there is no DataEnd record"));
+    faults_.add("cut off" + at_byte(cursor.offset()) +
+                (step == McapCursor::Step::kCut ? " inside a record; what stands before it is read"
+                                                : "; there is no DataEnd record"));
 
   std::vector<const McapBlock*> in_chunks;
   for (const McapBlock& block : blocks_)
@@ -325,7 +334,7 @@ Result<void> McapReader::scan() {
       McapLoaded loaded = loader.take();
       if (loaded.fault) {
         if (options_.fail_on_fault) return std::move(*loaded.fault);
-        faults_.push_back(loaded.fault->to_string() + "; skipped");
+        faults_.add(loaded.fault->to_string() + "; skipped");
         bad.insert(block.offset);
         continue;
       }

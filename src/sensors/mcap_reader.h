@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,18 @@ struct McapMessageView {
   ByteView data;  // valid until the next call of next(); see McapMessages::pin
 };
 
+// Sentences about what was wrong: the first ones in full, and how many more there were.
+class McapFaults {
+ public:
+  void add(std::string fault);
+  size_t count() const { return count_; }
+  const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  std::vector<std::string> list_;
+  size_t count_ = 0;
+};
+
 class McapReader;
 
 class McapMessages {
@@ -81,7 +94,7 @@ class McapReader {
   static Result<McapReader> from_bytes(ByteView bytes, const McapReadOptions& options = {});
 
   const McapContents& contents() const { return contents_; }
-  const std::vector<std::string>& faults() const { return faults_; }
+  const std::vector<std::string>& faults() const { return faults_.list(); }
   ByteView bytes() const { return bytes_; }
 
   // The reader must outlive it. Several may be in use at once.
@@ -109,7 +122,8 @@ class McapReader {
   McapReadOptions options_;
   McapContents contents_;
   std::vector<McapBlock> blocks_;  // in the order of the file
-  std::vector<std::string> faults_;
+  std::set<uint64_t> indexed_;     // where the attachments and metadata of the contents lie
+  McapFaults faults_;
 };
 
 }  // namespace strobe::sensors
