@@ -44,5 +44,8 @@ std::unique_ptr<Command> make_recover_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_export_command();
 std::unique_ptr<Command> make_view_command();
+std::unique_ptr<Command> make_simulate_command();
+
+
 
 }  // namespace strobe::app

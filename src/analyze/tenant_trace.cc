@@ -52,6 +52,7 @@ class Reader {
   void order_operations();
   void link_lanes();
   void link_stages();
+  int32_t latest_before(const TenantFrame& frame, int32_t stage) const;
   int32_t frame_of(int32_t tenant, int64_t id) const;
   int32_t resource_of(StringId name);
   int32_t class_of(StringId name);
@@ -84,8 +85,9 @@ class Reader {
   std::vector<int32_t> range_of_operation_;
   std::vector<std::unordered_map<int64_t, int32_t>> frames_;  // by tenant, then id
   int64_t tenant_domain_ = 0, operation_domain_ = 0, holder_domain_ = 0, window_domain_ = 0, window_ = 0, frame_ = 0,
-          push_ = 0, recorder_ = 0, comm_ = 0, deadline_ = 0, outcome_ = 0, resource_ = 0, waited_ = 0, cpu_ = 0,
-          runnable_ = 0, slice_ = 0, finished_ = 0, dropped_ = 0, overwritten_ = 0, failed_ = 0;
+          push_ = 0, recorder_ = 0, token_ = 0, sensor_stamp_ = 0, comm_ = 0, deadline_ = 0, outcome_ = 0,
+          resource_ = 0, waited_ = 0, cpu_ = 0, runnable_ = 0, slice_ = 0, finished_ = 0, dropped_ = 0,
+          overwritten_ = 0, failed_ = 0;
 };
 
 void Reader::find_words() {
@@ -99,7 +101,8 @@ void Reader::find_words() {
   tenant_domain_ = word(words::kTenantDomain), operation_domain_ = word(words::kOperationDomain);
   holder_domain_ = word(words::kHolderDomain), window_domain_ = word(words::kWindowDomain);
   window_ = word(words::kWindow), frame_ = word(words::kFrame), push_ = word(words::kPush);
-  recorder_ = word(words::kRecorder), comm_ = word(words::kCommNs), deadline_ = word(words::kDeadlineNs);
+  recorder_ = word(words::kRecorder), token_ = word(words::kToken), sensor_stamp_ = word(words::kStampNs);
+  comm_ = word(words::kCommNs), deadline_ = word(words::kDeadlineNs);
   outcome_ = word(words::kOutcome), resource_ = word(words::kResource), waited_ = word(words::kWaitedNs);
   cpu_ = word(words::kCpuNs), runnable_ = word(words::kRunnableNs), slice_ = word(words::kSlice);
   finished_ = word(words::kFinished), dropped_ = word(words::kDropped), overwritten_ = word(words::kOverwritten);
@@ -139,6 +142,8 @@ void Reader::add_frame(size_t range, size_t& argument) {
   arguments_of(range, argument, [&](int64_t key, const auto& value) {
     constexpr int64_t kMost = int64_t{1} << 60;
     if (key == comm_) frame.stamp_ns = frame.arrival_ns - std::clamp(whole(value), int64_t{0}, kMost);
+    if (key == sensor_stamp_) frame.sensor_stamp_ns = whole(value);
+    if (key == token_ && std::holds_alternative<StringId>(value)) frame.token = std::get<StringId>(value);
     if (key == deadline_) frame.deadline_ns = std::clamp(whole(value), int64_t{0}, kMost);
     if (key != outcome_ || ranges.open[range]) return;
     const auto* text = std::get_if<StringId>(&value);
@@ -391,9 +396,20 @@ void Reader::link_lanes() {
   }
 }
 
+// Of the stages of its frame that had ended when a stage began, the last; else the one before it.
+int32_t Reader::latest_before(const TenantFrame& frame, int32_t stage) const {
+  const int64_t start = trace_.stages[static_cast<size_t>(stage)].start_ns;
+  int32_t best = kNone;
+  for (int32_t i = frame.first_stage; i < stage; ++i) {
+    const int64_t end = trace_.stages[static_cast<size_t>(i)].end_ns;
+    if (end <= start && (best == kNone || end > trace_.stages[static_cast<size_t>(best)].end_ns)) best = i;
+  }
+  return best == kNone ? stage - 1 : best;
+}
+
 // A stage came after those from which a flow leads to it, or after the one before it of its frame on its thread.
 void Reader::link_stages() {
-  const double band = trace_.dead_band_ns();
+  const double band = 2 * trace_.dead_band_ns();
   const trace::Flows& flows = timeline_.flows;
   std::vector<std::pair<int32_t, int32_t>> edges;  // to, from
   const auto stage_at = [this](int32_t range) {
@@ -421,23 +437,18 @@ void Reader::link_stages() {
       if (static_cast<double>(frame.arrival_ns - stage.start_ns) > band ||
           (frame.finished() && static_cast<double>(stage.end_ns - frame.done_ns) > band))
         ++trace_.contradictions;
-      if (i > frame.first_stage && !by_flow) {
-        const bool same_thread =
-            stage.before_on_lane != kNone && stage.before_on_lane >= frame.first_stage && stage.before_on_lane < i;
-        // Else the latest to end of those that had ended by then.
-        int32_t cause = same_thread ? stage.before_on_lane : i - 1;
-        if (!same_thread)
-          for (int32_t k = frame.first_stage; k < i; ++k) {
-            const int64_t end = trace_.stages[static_cast<size_t>(k)].end_ns,
-                          best = trace_.stages[static_cast<size_t>(cause)].end_ns;
-            if (end <= stage.start_ns && (best > stage.start_ns || end > best)) cause = k;
-          }
-        trace_.edges.push_back(cause);
-        stage.cause_known = same_thread;
-        if (!same_thread) ++trace_.edges_wanted;
-      } else if (by_flow) {
-        ++trace_.edges_wanted;
-        ++trace_.edges_recorded;
+      if (by_flow) ++trace_.edges_wanted, ++trace_.edges_recorded;
+      if (i > frame.first_stage) {
+        const int32_t before = stage.before_on_lane;
+        const bool same_thread = before != kNone && before >= frame.first_stage && before < i;
+        if (same_thread &&
+            std::find(trace_.edges.begin() + stage.first_edge, trace_.edges.end(), before) == trace_.edges.end())
+          trace_.edges.push_back(before);
+        if (!same_thread && !by_flow) {
+          trace_.edges.push_back(latest_before(frame, i));
+          stage.cause_known = false;
+          ++trace_.edges_wanted;
+        }
       }
       stage.edge_count = static_cast<int32_t>(trace_.edges.size()) - stage.first_edge;
     }
