@@ -10,6 +10,10 @@ namespace {
 // In the order of the help.
 std::vector<std::unique_ptr<SensorsCommand>> all_words() {
   std::vector<std::unique_ptr<SensorsCommand>> words;
+  words.push_back(make_sensors_info());
+  words.push_back(make_sensors_dump());
+  words.push_back(make_sensors_weather());
+  words.push_back(make_sensors_evaluate());
   return words;
 }
 

@@ -18,6 +18,9 @@ class SensorsCommand {
   virtual Result<int> run() = 0;
 };
 
-// std::unique_ptr<SensorsCommand> make_sensors_<word>();
+std::unique_ptr<SensorsCommand> make_sensors_info();
+std::unique_ptr<SensorsCommand> make_sensors_dump();
+std::unique_ptr<SensorsCommand> make_sensors_weather();
+std::unique_ptr<SensorsCommand> make_sensors_evaluate();
 
 }  // namespace strobe::app
