@@ -8,6 +8,7 @@
 #include "interrupt.h"
 #include "report/table_format.h"
 #include "run_compare.h"
+#include "run_experiment.h"
 #include "run_outputs.h"
 #include "run_session.h"
 #include "run_workers.h"
@@ -31,10 +32,14 @@ class RunCommand : public Command {
     app_ = &app;
     declare_run_flags(app, flags_);
     app.get_option("--input")->required(false);
+    app.add_option("experiment", experiment_,
+                   "Instead: an experiment's YAML file: several tenants on one device, over a grid of settings");
+    app.add_flag("--again", again_, "Of an experiment: run the cells that are done, too");
     app.add_option("--config", config_, "Instead: several runs at the same time, as this YAML file says");
   }
 
   Result<int> run() override {
+    if (!experiment_.empty()) return run_grid();
     if (!config_.empty()) return run_config();
     if (flags_.input.empty()) return usage_error("--input is required");
     STROBE_TRY(resolve_run_flags(*app_, flags_));
@@ -83,6 +88,18 @@ class RunCommand : public Command {
                         .quiet = flags_.quiet,
                         .run_flags = app_},
                        stop_requested);
+  }
+
+  Result<int> run_grid() {
+    if (!is_experiment_file(experiment_))
+      return usage_error(
+          fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
+    const auto others = arguments_without(*app_, {"experiment", "again", "output", "format", "quiet"});
+    if (!others.empty())
+      return usage_error(others.front() + ": with an experiment, what tenants do stands in the file");
+    return run_experiment(
+        {.file = experiment_, .output = flags_.output, .format = flags_.format, .quiet = flags_.quiet, .again = again_},
+        stop_on_interrupt());
   }
 
   Result<int> retrain(const std::atomic<bool>& stop_requested) const {
@@ -138,7 +155,8 @@ class RunCommand : public Command {
 
   CLI::App* app_ = nullptr;
   RunFlags flags_;
-  std::string config_;
+  std::string config_, experiment_;
+  bool again_ = false;
 };
 
 }  // namespace

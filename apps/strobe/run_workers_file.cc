@@ -1,13 +1,13 @@
 #include "run_workers_file.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/suggest.h"
+#include "base/yaml/values.h"
 
 namespace strobe::app {
 
@@ -17,27 +17,9 @@ constexpr size_t kMostWorkers = 256;
 // Flags that the launcher sets itself, or that make no sense for a worker.
 constexpr const char* kReserved[] = {"help", "config", "output", "format", "quiet"};
 
-Error wrong_at(const YAML::Mark& mark, const std::string& message) {
-  return bad_data(mark.is_null() ? " " + message : fmt::format("{}:{}: {}", mark.line + 1, mark.column + 1, message));
-}
-Error wrong(const YAML::Node& node, const std::string& message) {
-  return wrong_at(node.Mark(), message);
-}
-
-// Keys and values of a map, in the file's order. Errors: not a map, a key that is no text or stands twice.
-using Entries = std::vector<std::pair<YAML::Node, YAML::Node>>;
-Result<Entries> entries(const YAML::Node& node, const std::string& what) {
-  if (!node.IsMap()) return wrong(node, fmt::format("{}: expected keys and values", what));
-  Entries all;
-  std::set<std::string> keys;
-  for (const auto& entry : node) {
-    if (!entry.first.IsScalar()) return wrong(entry.first, fmt::format("{}: a key must be a word", what));
-    if (!keys.insert(entry.first.Scalar()).second)
-      return wrong(entry.first, fmt::format("{}: '{}' stands here twice", what, entry.first.Scalar()));
-    all.emplace_back(entry.first, entry.second);
-  }
-  return all;
-}
+using yaml::Entries;
+using yaml::entries;
+using yaml::wrong;
 
 Result<std::string> scalar(const YAML::Node& key, const YAML::Node& value) {
   if (!value.IsScalar())
@@ -232,7 +214,7 @@ Result<WorkersPlan> read_workers(const std::string& text, const CLI::App& run_fl
   try {
     return Reader(run_flags).read(YAML::Load(text));
   } catch (const YAML::Exception& fault) {
-    return wrong_at(fault.mark, fault.msg);
+    return yaml::wrong_at(fault.mark, fault.msg);
   }
 }
 

@@ -56,6 +56,8 @@ struct TenantFrame {
   int64_t id = 0;
   int64_t stamp_ns = 0, arrival_ns = 0, done_ns = 0;
   int64_t deadline_ns = 0;  // relative to the stamp; 0: none
+  int64_t sensor_stamp_ns = 0;  // the sensor's own time; 0: not told
+  trace::StringId token = 0;    // of the input
   FrameOutcome outcome = FrameOutcome::kLost;
   bool counts = true;  // its stamp lies in the measured window
   int32_t first_stage = 0, stage_count = 0;

@@ -67,6 +67,21 @@ Result<std::vector<int>> parse_cores(std::string_view list) {
   return cores;
 }
 
+std::string allowed_core_list() {
+  CpuSet allowed;
+  if (::sched_getaffinity(0, CpuSet::size(), allowed.get()) != 0) return "0";
+  std::string text;
+  for (int core = 0; core < kMostCores; ++core) {
+    if (!allowed.has(core)) continue;
+    int last = core;
+    while (last + 1 < kMostCores && allowed.has(last + 1)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(core);
+    if (last > core) text += "-" + std::to_string(last);
+    core = last;
+  }
+  return text;
+}
+
 Result<void> bind_to_cores(std::string_view list) {
   STROBE_ASSIGN(const std::vector<int> cores, parse_cores(list));
   CpuSet allowed;

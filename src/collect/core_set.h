@@ -12,6 +12,9 @@ namespace strobe::collect {
 // "0", "0,2", "0-3,6" as core numbers, sorted, each once. Errors: kUsage.
 Result<std::vector<int>> parse_cores(std::string_view list);
 
+// The cores that the calling thread may use, as such a list: "0-3,6".
+std::string allowed_core_list();
+
 // Binds the calling thread, and every thread that it starts later, to these cores. To be called before any other thread
 // is there. Errors: kUsage (not a list), kUnsupported (a core that the machine lacks or this process may not use: says
 // which there are).

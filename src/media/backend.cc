@@ -44,6 +44,11 @@ Result<std::unique_ptr<Source>> open_source(const std::string& input, const Sour
   return plugin->open_source(input, options);
 }
 
+Result<std::unique_ptr<PictureDecoder>> make_picture_decoder() {
+  STROBE_ASSIGN(Backend* const plugin, backend());
+  return plugin->make_picture_decoder();
+}
+
 Result<std::unique_ptr<VideoWriter>> open_video_writer(const std::filesystem::path& path, int width, int height,
                                                        const WriterOptions& options) {
   STROBE_ASSIGN(Backend* const plugin, backend());

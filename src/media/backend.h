@@ -17,7 +17,7 @@
 namespace strobe::media {
 
 // Raised with every change of this header or of those that it includes; a plugin of another value is refused.
-inline constexpr int kMediaAbi = 3;
+inline constexpr int kMediaAbi = 4;
 
 // Thread-safe.
 class Backend {
@@ -25,6 +25,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string version() const = 0;  // "FFmpeg 5.1.9 (libavcodec 59.37.100)"
   virtual Result<std::unique_ptr<Source>> open_source(const std::string& input, const SourceOptions& options) = 0;
+  virtual Result<std::unique_ptr<PictureDecoder>> make_picture_decoder() = 0;
   virtual Result<std::unique_ptr<VideoWriter>> open_video_writer(const std::filesystem::path& path, int width,
                                                                  int height, const WriterOptions& options) = 0;
   virtual Result<void> write_picture(const std::filesystem::path& path, const Frame& frame,

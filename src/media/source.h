@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "media/frame.h"
@@ -50,5 +51,15 @@ class Source {
 // value); rtsp://...; /dev/videoN.
 // Errors: kNotFound, kBadData ("V: not a video: ..."), kUnsupported (codec), kIo.
 Result<std::unique_ptr<Source>> open_source(const std::string& input, const SourceOptions& options);
+
+// Pictures that come as bytes: sensor messages, files that were read before.
+class PictureDecoder {
+ public:
+  virtual ~PictureDecoder() = default;
+  // JPEG, PNG or WebP, told by their first bytes. index and time_s go into the frame. Used by one thread at a time; the
+  // pixels are the caller's. Errors: kBadData (not a whole picture), kUnsupported (another format).
+  virtual Result<Frame> decode(std::span<const uint8_t> picture, int64_t index, double time_s) = 0;
+};
+Result<std::unique_ptr<PictureDecoder>> make_picture_decoder();
 
 }  // namespace strobe::media

@@ -20,7 +20,7 @@
 namespace strobe::engines {
 
 // Raised with every change of this header; a plugin built against another value is refused by the loader.
-inline constexpr int kEngineAbi = 3;
+inline constexpr int kEngineAbi = 4;
 
 enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
 enum class Hint : uint8_t { kLatency, kThroughput };
@@ -66,6 +66,15 @@ struct KernelTime {
   int64_t duration_ns = 0;  // wall time
 };
 
+// Is told of the kernels of a session that runs them one at a time, on the session's thread. What takes long here holds
+// the session up at that border between two layers.
+class LayerListener {
+ public:
+  virtual ~LayerListener() = default;
+  virtual void before(size_t kernel) = 0;  // index into Network::kernels()
+  virtual void after(size_t kernel) = 0;
+};
+
 // One stream of inferences: used by one thread at a time, which must be the thread that created it or has taken it over
 // for good (frameworks bind thread pools to threads).
 class Session {
@@ -76,6 +85,12 @@ class Session {
   virtual Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) = 0;
   // Times of the last run by kernel, in execution order. Empty unless loaded with profile_layers.
   virtual Result<std::vector<KernelTime>> kernel_times() { return std::vector<KernelTime>{}; }
+  // Calls the listener around each kernel from the next run on; null: no more. The listener outlives the session or is
+  // taken away before. False: this engine runs a network in one piece, and the listener is never called.
+  virtual bool listen(LayerListener* listener) {
+    (void)listener;
+    return false;
+  }
 };
 
 // A loaded network. Thread-safe.

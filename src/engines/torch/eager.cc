@@ -58,6 +58,11 @@ class EagerSession : public Session {
 
   Result<std::vector<KernelTime>> kernel_times() override { return times_; }
 
+  bool listen(LayerListener* listener) override {
+    listener_ = listener;
+    return true;
+  }
+
  private:
   void forward(const float* input, std::span<float* const> outputs) {
     const auto& graph = *plan_->graph;
@@ -72,13 +77,16 @@ class EagerSession : public Session {
             at::from_blob(const_cast<float*>(input), plan_->ends.inputs.front().shape, at::kFloat).to(plan_->type));
       }
       for (const LayerId source : layer.inputs) arguments.push_back(values[static_cast<size_t>(source)]);
-      const bool timed = plan_->profile && plan_->kernel_of[id] < plan_->kernels.size();
+      const bool is_kernel = plan_->kernel_of[id] < plan_->kernels.size();
+      const bool timed = plan_->profile && is_kernel, told = listener_ && is_kernel;
+      if (told) listener_->before(plan_->kernel_of[id]);
       const auto begin = timed ? Clock::now() : Clock::time_point{};
       values[id] = apply(layer, plan_->weights[id], arguments);
       if (timed) {
         const auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
         times_.push_back({plan_->kernel_of[id], spent.count()});
       }
+      if (told) listener_->after(plan_->kernel_of[id]);
       arguments.clear();
       for (const LayerId done : plan_->released_after[id]) values[static_cast<size_t>(done)].reset();
     }
@@ -90,6 +98,7 @@ class EagerSession : public Session {
 
   std::shared_ptr<const Plan> plan_;
   std::vector<KernelTime> times_;
+  LayerListener* listener_ = nullptr;
 };
 
 class EagerNetwork : public Network {

@@ -26,6 +26,8 @@ class FfmpegBackend : public Backend {
     return is_live(kind) ? open_live_source(input, kind, options) : open_file_source(input, options);
   }
 
+  Result<std::unique_ptr<PictureDecoder>> make_picture_decoder() override { return open_picture_decoder(); }
+
   Result<std::unique_ptr<VideoWriter>> open_video_writer(const std::filesystem::path& path, int width, int height,
                                                          const WriterOptions& options) override {
     return make_video_writer(path, width, height, options);

@@ -1,0 +1,152 @@
+#include "experiment_cell.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "analyze/tenant_tables.h"
+#include "base/file.h"
+#include "experiment_predictions.h"
+#include "report/table_format.h"
+#include "tenants/cell_run.h"
+#include "trace/spool_import.h"
+#include "trace/store.h"
+
+namespace strobe::app {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+const char* to_string(CellStatus status) {
+  switch (status) {
+    case CellStatus::kSuccess:
+      return "success";
+    case CellStatus::kFailed:
+      return "failed";
+    case CellStatus::kTimeout:
+      return "timeout";
+    case CellStatus::kInterrupted:
+      return "interrupted";
+  }
+  return "?";
+}
+
+namespace {
+
+// Samples of use in the columns of pPerf's monitors: time (s since the window's start) and one column a counter.
+Table usage_table(const trace::Timeline& timeline) {
+  std::map<std::string, size_t> columns;
+  const trace::Counters& counters = timeline.counters;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    const std::string name(timeline.strings[counters.name[i]]);
+    if (name.find("_percent") != std::string::npos || name.starts_with("rss_bytes")) columns.emplace(name, 0);
+  }
+  std::vector<Column> header = {{"time", "s", 3}};
+  for (auto& [name, column] : columns) {
+    column = header.size();
+    header.push_back({name, "", 1});
+  }
+  Table table("Use", header);
+  std::vector<Cell> row(header.size());
+  constexpr int64_t kTogether_ns = 20'000'000;
+  int64_t row_time = INT64_MIN;
+  const auto finish = [&] {
+    if (row_time != INT64_MIN) table.add_row(row);
+    row.assign(header.size(), Cell());
+  };
+  for (size_t i = 0; i < counters.size(); ++i) {
+    const auto column = columns.find(std::string(timeline.strings[counters.name[i]]));
+    if (column == columns.end()) continue;
+    if (row_time == INT64_MIN || counters.time_ns[i] - row_time > kTogether_ns) {
+      finish();
+      row_time = counters.time_ns[i];
+      row[0] = static_cast<double>(row_time) / 1e9;
+    }
+    row[column->second] = counters.value[i];
+  }
+  finish();
+  return table;
+}
+
+Result<void> write_csv(const Table& table, const fs::path& path) {
+  return write_file(path, report::format_table(table, report::Format::kCsv));
+}
+
+Json factors_json(const tenants::Cell& cell) {
+  Json factors = Json::object();
+  for (const auto& [key, value] : cell.factors) factors[key] = value;
+  return factors;
+}
+
+Json outcome_json(const tenants::CellOutcome& outcome) {
+  Json all = Json::array();
+  for (const tenants::TenantOutcome& tenant : outcome.tenants)
+    all.push_back({{"name", tenant.name},
+                   {"end", tenant.end},
+                   {"succeeded", tenant.succeeded},
+                   {"sent", tenant.sent},
+                   {"finished", tenant.finished},
+                   {"dropped", tenant.dropped},
+                   {"failed", tenant.failed},
+                   {"notes", tenant.notes}});
+  return all;
+}
+
+// The first thing that went wrong, for a line of the log.
+std::string reason_of(const tenants::CellOutcome& outcome) {
+  for (const tenants::TenantOutcome& tenant : outcome.tenants)
+    if (!tenant.succeeded && tenant.end != "not begun") return fmt::format("tenant {}: {}", tenant.name, tenant.end);
+  return outcome.began ? "" : "not all tenants were ready";
+}
+
+// Tables, predictions and figures out of the timeline. A cell whose tenants never had a frame has none.
+Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell& cell, const fs::path& folder) {
+  Json figures = Json::object();
+  auto trace = analyze::tenant_trace(timeline);
+  if (!trace) {
+    figures["notes"].push_back(trace.error().to_string());
+    return figures;
+  }
+  const std::string index = std::to_string(cell.index);
+  STROBE_TRY(write_csv(analyze::tenant_delays(*trace, timeline), folder / ("delays_" + index + ".csv")));
+  STROBE_TRY(write_csv(analyze::tenant_layer_timings(*trace, timeline), folder / ("layer_timings_" + index + ".csv")));
+  STROBE_TRY(write_csv(usage_table(timeline), folder / ("cpu_" + index + ".csv")));
+  const Table summary = analyze::tenant_summary(*trace);
+  STROBE_TRY(write_csv(summary, folder / ("tenants_" + index + ".csv")));
+  figures["tenants"] = Json::parse(report::format_table(summary, report::Format::kJson));
+  return figures;
+}
+
+}  // namespace
+
+Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path& folder, const std::atomic<bool>& stop,
+                                       const std::function<void(double, double)>& on_progress) {
+  const fs::path spool = folder / "spool", predictions = folder / "predictions";
+  STROBE_TRY(make_writable_folder(spool));
+  STROBE_TRY(make_writable_folder(predictions));
+  STROBE_ASSIGN(
+      const tenants::CellOutcome outcome,
+      tenants::run_cell(cell.spec,
+                        {.spool = spool, .predictions = predictions, .stop = &stop, .on_progress = on_progress}));
+  STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
+  for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
+  timeline.facts["experiment.cell"] = cell.folder;
+  STROBE_TRY(trace::write_store(timeline, folder / "trace.sqlite"));
+  STROBE_ASSIGN(const Json figures, write_results(timeline, cell, folder));
+  STROBE_TRY(merge_predictions(cell, predictions, folder));
+  std::error_code ignored;
+  fs::remove_all(spool, ignored);
+  fs::remove_all(predictions, ignored);
+  const CellStatus status = outcome.stopped       ? CellStatus::kInterrupted
+                            : outcome.succeeded() ? CellStatus::kSuccess
+                                                  : CellStatus::kFailed;
+  Json result = {{"cell", cell.folder},         {"run_index", cell.index},      {"factors", factors_json(cell)},
+                 {"status", to_string(status)}, {"reason", reason_of(outcome)}, {"tenants", outcome_json(outcome)}};
+  if (figures.contains("tenants")) result["figures"] = figures["tenants"];
+  if (figures.contains("notes")) result["notes"] = figures["notes"];
+  STROBE_TRY(write_file(folder / "cell.json", result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  return status;
+}
+
+}  // namespace strobe::app

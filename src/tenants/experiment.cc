@@ -1,0 +1,461 @@
+#include "tenants/experiment.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/suggest.h"
+#include "base/yaml/values.h"
+#include "tenants/units.h"
+
+namespace strobe::tenants {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using yaml::wrong;
+
+constexpr size_t kMostCells = 10000;
+constexpr size_t kMostTenants = 64;
+
+// A value's own error, at its place.
+template <typename T>
+Result<void> store(const YAML::Node& node, Result<T> value, T& into) {
+  if (!value) return wrong(node, value.error().message());
+  into = std::move(*value);
+  return {};
+}
+
+Result<void> read_duration(const YAML::Node& node, double scale, double& into) {
+  STROBE_ASSIGN(const std::string text, yaml::text(node));
+  auto seconds = parse_duration(text);
+  if (!seconds) return wrong(node, seconds.error().message());
+  into = *seconds * scale;
+  return {};
+}
+
+template <typename T>
+Result<void> read_word(const YAML::Node& node, const std::vector<std::pair<std::string, T>>& words, T& into) {
+  STROBE_ASSIGN(const std::string text, yaml::text(node));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : words) {
+    if (name == text) {
+      into = value;
+      return {};
+    }
+    names.push_back(name);
+  }
+  return wrong(node, fmt::format("\"{}\"; {}", text, suggest(text, names)));
+}
+
+using Setter = std::function<Result<void>(const YAML::Node&)>;
+using Setters = std::map<std::string, Setter>;
+
+// Every key of a map through its setter.
+Result<void> read_map(const YAML::Node& node, const std::string& what, const Setters& setters) {
+  STROBE_ASSIGN(const auto entries, yaml::entries(node, what));
+  for (const auto& [key, value] : entries) {
+    const auto found = setters.find(key.Scalar());
+    if (found == setters.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, setter] : setters) names.push_back(name);
+      return wrong(key, fmt::format("{}: no key '{}'; {}", what, key.Scalar(), suggest(key.Scalar(), names)));
+    }
+    if (auto read = found->second(value); !read) {
+      Error error = std::move(read).error();
+      return error;
+    }
+  }
+  return {};
+}
+
+class SpecReader {
+ public:
+  explicit SpecReader(fs::path base) : base_(std::move(base)) {}
+
+  // A whole document without its grid.
+  Result<CellSpec> read(const YAML::Node& root) const {
+    CellSpec spec;
+    YAML::Node tenants, defaults;
+    const auto ignore = [](const YAML::Node&) -> Result<void> { return {}; };
+    const Setters setters = {
+        {"name", ignore},
+        {"description", ignore},
+        {"grid", ignore},
+        {"repeat", ignore},
+        {"policy",
+         [&](const YAML::Node& node) -> Result<void> {
+           STROBE_ASSIGN(const std::string text, yaml::text(node));
+           return store(node, parse_policy(text), spec.policy);
+         }},
+        {"isolation",
+         [&](const YAML::Node& node) {
+           return read_word<Isolation>(node, {{"threads", Isolation::kThreads}, {"processes", Isolation::kProcesses}},
+                                       spec.isolation);
+         }},
+        {"duration", [&](const YAML::Node& node) { return read_duration(node, 1, spec.duration_s); }},
+        {"warmup", [&](const YAML::Node& node) { return read_duration(node, 1, spec.warmup_s); }},
+        {"hang_timeout", [&](const YAML::Node& node) { return read_duration(node, 1, spec.hang_s); }},
+        {"time_limit", [&](const YAML::Node& node) { return read_duration(node, 1, spec.time_limit_s); }},
+        {"seed", [&](const YAML::Node& node) { return yaml::whole(node, 0, INT64_MAX, spec.seed); }},
+        {"defaults",
+         [&](const YAML::Node& node) -> Result<void> {
+           defaults = node;
+           return {};
+         }},
+        {"tenants",
+         [&](const YAML::Node& node) -> Result<void> {
+           tenants = node;
+           return {};
+         }},
+    };
+    STROBE_TRY(read_map(root, "the file", setters));
+    if (spec.duration_s <= 0) return wrong(root, "duration: expected more than 0");
+    if (!tenants.IsDefined() || !tenants.IsSequence() || tenants.size() == 0)
+      return wrong(root, "tenants: expected a list of at least one tenant (- name: ...)");
+    TenantSpec standard;
+    if (defaults.IsDefined() && !defaults.IsNull()) STROBE_TRY(read_tenant(defaults, "defaults", standard));
+    std::set<std::string> names;
+    for (const auto& node : tenants) {
+      TenantSpec tenant = standard;
+      STROBE_TRY(read_tenant(node, fmt::format("tenant {}", spec.tenants.size()), tenant));
+      if (tenant.name.empty()) return wrong(node, fmt::format("tenant {}: no name", spec.tenants.size()));
+      if (tenant.model.empty()) return wrong(node, fmt::format("tenant {}: no model", tenant.name));
+      if (!names.insert(tenant.name).second)
+        return wrong(node, fmt::format("a second tenant is named {}", tenant.name));
+      spec.tenants.push_back(std::move(tenant));
+      if (spec.tenants.size() > kMostTenants) return wrong(node, fmt::format("more than {} tenants", kMostTenants));
+    }
+    return spec;
+  }
+
+ private:
+  Result<void> read_tenant(const YAML::Node& node, const std::string& what, TenantSpec& tenant) const {
+    return read_map(
+        node, what,
+        {
+            {"name",
+             [&](const YAML::Node& value) -> Result<void> {
+               STROBE_ASSIGN(tenant.name, yaml::text(value));
+               if (!yaml::is_name(tenant.name))
+                 return wrong(value, fmt::format("name '{}': expected letters, digits, _ and -", tenant.name));
+               return {};
+             }},
+            {"source", [&](const YAML::Node& value) { return read_source(value, tenant.source); }},
+            {"model", [&](const YAML::Node& value) { return yaml::words(value, tenant.model); }},
+            {"weights",
+             [&](const YAML::Node& value) -> Result<void> {
+               STROBE_ASSIGN(const std::string path, yaml::text(value));
+               tenant.weights = resolved(path);
+               return {};
+             }},
+            {"engine", [&](const YAML::Node& value) { return yaml::words(value, tenant.engine); }},
+            {"device", [&](const YAML::Node& value) { return yaml::words(value, tenant.device); }},
+            {"cores", [&](const YAML::Node& value) { return yaml::words(value, tenant.cores); }},
+            {"threads", [&](const YAML::Node& value) { return yaml::whole(value, 1, 1024, tenant.threads); }},
+            {"priority",
+             [&](const YAML::Node& value) { return yaml::whole(value, -1000000, 1000000, tenant.priority); }},
+            {"nice", [&](const YAML::Node& value) { return yaml::whole(value, -20, 19, tenant.nice.emplace()); }},
+            {"realtime", [&](const YAML::Node& value) { return yaml::whole(value, 1, 99, tenant.realtime.emplace()); }},
+            {"rate",
+             [&](const YAML::Node& value) -> Result<void> {
+               STROBE_ASSIGN(const std::string text, yaml::text(value));
+               return store(value, parse_rate(text), tenant.rate_hz);
+             }},
+            {"offset", [&](const YAML::Node& value) { return read_duration(value, 1e3, tenant.offset_ms); }},
+            {"jitter", [&](const YAML::Node& value) { return read_duration(value, 1e3, tenant.jitter_ms); }},
+            {"deadline", [&](const YAML::Node& value) { return read_duration(value, 1e3, tenant.deadline_ms); }},
+            {"queue", [&](const YAML::Node& value) { return yaml::whole(value, 1, 100000, tenant.queue); }},
+            {"drop",
+             [&](const YAML::Node& value) {
+               return read_word<QueueDrop>(
+                   value,
+                   {{"oldest", QueueDrop::kOldest}, {"newest", QueueDrop::kNewest}, {"never", QueueDrop::kNever}},
+                   tenant.drop);
+             }},
+            {"score", [&](const YAML::Node& value) { return yaml::fraction(value, tenant.score_threshold); }},
+            {"memory_limit",
+             [&](const YAML::Node& value) -> Result<void> {
+               STROBE_ASSIGN(const std::string text, yaml::text(value));
+               return store(value, parse_bytes(text), tenant.memory_limit);
+             }},
+            {"layers", [&](const YAML::Node& value) { return yaml::flag(value, tenant.layers); }},
+            {"fault", [&](const YAML::Node& value) { return read_fault(value, tenant.fault); }},
+        });
+  }
+
+  Result<void> read_source(const YAML::Node& node, SourceSpec& source) const {
+    if (node.IsScalar()) {
+      if (node.Scalar() == "synthetic") {
+        source.kind = SourceSpec::Kind::kSynthetic;
+        return {};
+      }
+      source.path = resolved(node.Scalar());
+      source.kind = kind_of(source.path);
+      return {};
+    }
+    bool kind_is_told = false;
+    STROBE_TRY(read_map(
+        node, "source",
+        {
+            {"kind",
+             [&](const YAML::Node& value) {
+               kind_is_told = true;
+               return read_word<SourceSpec::Kind>(value,
+                                                  {{"synthetic", SourceSpec::Kind::kSynthetic},
+                                                   {"media", SourceSpec::Kind::kMedia},
+                                                   {"nuscenes", SourceSpec::Kind::kNuscenes},
+                                                   {"mcap", SourceSpec::Kind::kMcap}},
+                                                  source.kind);
+             }},
+            {"path",
+             [&](const YAML::Node& value) -> Result<void> {
+               STROBE_ASSIGN(const std::string path, yaml::text(value));
+               source.path = resolved(path);
+               return {};
+             }},
+            {"scene", [&](const YAML::Node& value) { return yaml::words(value, source.scene); }},
+            {"channels", [&](const YAML::Node& value) { return yaml::list(value, source.channels); }},
+            {"weather",
+             [&](const YAML::Node& value) -> Result<void> {
+               std::string ignored;
+               return read_word<std::string>(value, {{"none", ""}, {"rain", "rain"}, {"snow", "snow"}, {"fog", "fog"}},
+                                             source.weather);
+             }},
+            {"weather_rate",
+             [&](const YAML::Node& value) { return yaml::number(value, 0, 1000, source.weather_rate); }},
+            {"frames", [&](const YAML::Node& value) { return yaml::whole(value, 0, INT64_MAX, source.most_frames); }},
+        }));
+    if (!kind_is_told && !source.path.empty()) source.kind = kind_of(source.path);
+    if (source.kind != SourceSpec::Kind::kSynthetic && source.path.empty()) return wrong(node, "source: no path");
+    return {};
+  }
+
+  Result<void> read_fault(const YAML::Node& node, FaultSpec& fault) const {
+    return read_map(
+        node, "fault",
+        {{"kind",
+          [&](const YAML::Node& value) {
+            return read_word<FaultSpec::Kind>(value,
+                                              {{"none", FaultSpec::Kind::kNone},
+                                               {"crash", FaultSpec::Kind::kCrash},
+                                               {"hang", FaultSpec::Kind::kHang},
+                                               {"exit", FaultSpec::Kind::kExit},
+                                               {"leak", FaultSpec::Kind::kLeak},
+                                               {"sensor-stops", FaultSpec::Kind::kSensorStops},
+                                               {"sensor-repeats", FaultSpec::Kind::kSensorRepeats}},
+                                              fault.kind);
+          }},
+         {"after", [&](const YAML::Node& value) { return yaml::whole(value, 0, INT64_MAX, fault.after); }}});
+  }
+
+  // ${NAME} is taken from the environment, so that a file need not know where data lies.
+  std::string resolved(const std::string& path) const {
+    std::string text;
+    for (size_t i = 0; i < path.size(); ++i) {
+      const size_t end = path.compare(i, 2, "${") == 0 ? path.find('}', i) : std::string::npos;
+      if (end == std::string::npos) {
+        text += path[i];
+        continue;
+      }
+      const char* value = std::getenv(path.substr(i + 2, end - i - 2).c_str());
+      text += value != nullptr ? value : path.substr(i, end - i + 1);
+      i = end;
+    }
+    if (text.empty() || text.find("://") != std::string::npos || fs::path(text).is_absolute()) return text;
+    return (base_ / text).lexically_normal().string();
+  }
+
+  static SourceSpec::Kind kind_of(const std::string& path) {
+    std::error_code ignored;
+    if (path.ends_with(".mcap")) return SourceSpec::Kind::kMcap;
+    if (fs::is_directory(path, ignored))
+      for (const auto& entry : fs::directory_iterator(path, ignored))
+        if (entry.path().filename().string().starts_with("v1.0-")) return SourceSpec::Kind::kNuscenes;
+    return SourceSpec::Kind::kMedia;
+  }
+
+  fs::path base_;
+};
+
+// One setting of a grid's value: "policy" or "lidar.rate".
+Result<void> apply(YAML::Node root, const std::string& key, const YAML::Node& value) {
+  const size_t dot = key.find('.');
+  if (dot == std::string::npos) {
+    root[key] = value;
+    return {};
+  }
+  const std::string tenant = key.substr(0, dot), rest = key.substr(dot + 1);
+  const auto set = [&](YAML::Node node) {
+    const size_t next = rest.find('.');
+    if (next == std::string::npos) {
+      node[rest] = value;
+      return;
+    }
+    YAML::Node inner = node[rest.substr(0, next)];
+    if (inner.IsScalar()) {  // "source: PATH", one of whose other keys is set
+      const std::string path = inner.Scalar();
+      node[rest.substr(0, next)] = YAML::Node(YAML::NodeType::Map);
+      node[rest.substr(0, next)]["path"] = path;
+    }
+    node[rest.substr(0, next)][rest.substr(next + 1)] = value;
+  };
+  if (tenant == "defaults" || tenant == "all") {
+    if (tenant == "defaults") {
+      set(root["defaults"]);
+      return {};
+    }
+    for (auto node : root["tenants"]) set(node);
+    return {};
+  }
+  std::vector<std::string> names;
+  for (auto node : root["tenants"]) {
+    if (!node.IsMap() || !node["name"].IsDefined() || !node["name"].IsScalar()) continue;
+    names.push_back(node["name"].Scalar());
+    if (names.back() == tenant) {
+      set(node);
+      return {};
+    }
+  }
+  names.emplace_back("all");
+  return bad_data(fmt::format("no tenant '{}'; {}", tenant, suggest(tenant, names)));
+}
+
+// What a grid's value does, and how it is called.
+struct Setting {
+  std::string label;
+  std::vector<std::pair<std::string, YAML::Node>> values;
+  YAML::Node place;
+};
+struct Axis {
+  std::string name;
+  std::vector<Setting> settings;
+};
+
+Result<std::vector<Axis>> read_grid(const YAML::Node& grid) {
+  std::vector<Axis> axes;
+  STROBE_ASSIGN(const auto entries, yaml::entries(grid, "grid"));
+  for (const auto& [key, value] : entries) {
+    if (!value.IsSequence() || value.size() == 0)
+      return wrong(value.IsDefined() && !value.IsNull() ? value : key,
+                   fmt::format("grid: {}: expected a list of values", key.Scalar()));
+    Axis axis{key.Scalar(), {}};
+    std::set<std::string> labels;
+    for (const auto& entry : value) {
+      const YAML::Node item = entry;
+      Setting setting;
+      setting.place = item;
+      if (item.IsMap()) {
+        STROBE_ASSIGN(const auto settings, yaml::entries(item, "grid: " + axis.name));
+        std::string all;
+        for (const auto& [inner, to] : settings) {
+          if (inner.Scalar() == "name" && to.IsScalar()) {
+            setting.label = to.Scalar();
+            continue;
+          }
+          setting.values.emplace_back(inner.Scalar(), to);
+          all += (all.empty() ? "" : ",") + inner.Scalar() + "=" + (to.IsScalar() ? to.Scalar() : "...");
+        }
+        if (setting.label.empty()) setting.label = all;
+      } else if (item.IsScalar()) {
+        setting.label = item.Scalar();
+        setting.values.emplace_back(axis.name, item);
+      } else {
+        return wrong(item, fmt::format("grid: {}: expected a value, or keys and values", axis.name));
+      }
+      if (!labels.insert(setting.label).second)
+        return wrong(item, fmt::format("grid: {}: '{}' stands here twice", axis.name, setting.label));
+      axis.settings.push_back(std::move(setting));
+    }
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+// What may stand in a folder's name; the rest becomes '-'.
+std::string folder_word(std::string text) {
+  for (char& c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 &&
+        std::string_view("._-+=,").find(c) == std::string_view::npos)
+      c = '-';
+  return text.substr(0, 60);
+}
+
+std::string folder_of(int64_t index, const std::vector<std::pair<std::string, std::string>>& factors) {
+  std::string name = fmt::format("{:03}", index);
+  for (const auto& [key, value] : factors) name += "_" + folder_word(key) + "=" + folder_word(value);
+  return name.substr(0, 200);
+}
+
+Result<Experiment> read(const YAML::Node& root, const fs::path& base) {
+  if (!root.IsMap()) return wrong(root, "expected keys and values: tenants: [...]");
+  const SpecReader reader(base);
+  STROBE_ASSIGN(const CellSpec alone, reader.read(root));  // errors at their place in the file
+  (void)alone;
+  Experiment experiment;
+  if (root["name"].IsDefined()) STROBE_TRY(yaml::words(root["name"], experiment.name));
+  if (root["description"].IsDefined()) STROBE_TRY(yaml::words(root["description"], experiment.description));
+  int64_t repeats = 1;
+  if (root["repeat"].IsDefined()) STROBE_TRY(yaml::whole(root["repeat"], 1, 10000, repeats));
+  std::vector<Axis> axes;
+  if (root["grid"].IsDefined() && !root["grid"].IsNull()) {
+    STROBE_ASSIGN(axes, read_grid(root["grid"]));
+  }
+  size_t count = static_cast<size_t>(repeats);
+  for (const Axis& axis : axes) {
+    experiment.axes.push_back(axis.name);
+    count *= axis.settings.size();
+    if (count > kMostCells) return wrong(root["grid"], fmt::format("the grid has more than {} cells", kMostCells));
+  }
+  // The last axis turns fastest; repetitions follow each other last of all, so that a drift of the machine meets all.
+  for (size_t i = 0; i < count; ++i) {
+    Cell cell;
+    cell.index = static_cast<int64_t>(i);
+    YAML::Node document = YAML::Clone(root);
+    size_t rest = i % (count / static_cast<size_t>(repeats));
+    const int64_t repeat = static_cast<int64_t>(i / (count / static_cast<size_t>(repeats)));
+    std::vector<const Setting*> chosen(axes.size());
+    for (size_t a = axes.size(); a-- > 0;) {
+      chosen[a] = &axes[a].settings[rest % axes[a].settings.size()];
+      rest /= axes[a].settings.size();
+    }
+    for (size_t a = 0; a < axes.size(); ++a) {
+      cell.factors.emplace_back(axes[a].name, chosen[a]->label);
+      for (const auto& [key, value] : chosen[a]->values)
+        if (auto applied = apply(document, key, value); !applied)
+          return wrong(chosen[a]->place, fmt::format("grid: {}: {}", axes[a].name, applied.error().message()));
+    }
+    if (repeats > 1) cell.factors.emplace_back("repeat", std::to_string(repeat));
+    for (const char* key : {"grid", "repeat", "name", "description"}) document.remove(key);
+    cell.settings = YAML::Dump(document);
+    auto spec = reader.read(document);
+    if (!spec) {
+      std::string which;
+      for (const auto& [key, value] : cell.factors) which += fmt::format(" {}={}", key, value);
+      return bad_data(fmt::format(" cell{}: {}", which, spec.error().message()));
+    }
+    cell.spec = std::move(*spec);
+    cell.spec.seed += static_cast<uint64_t>(repeat);
+    cell.settings += fmt::format("\n# seed {}\n", cell.spec.seed);
+    cell.folder = folder_of(cell.index, cell.factors);
+    experiment.cells.push_back(std::move(cell));
+  }
+  return experiment;
+}
+
+}  // namespace
+
+Result<Experiment> read_experiment(const std::string& text, const fs::path& base) {
+  try {
+    return read(YAML::Load(text), base);
+  } catch (const YAML::Exception& fault) {
+    return yaml::wrong_at(fault.mark, fault.msg);
+  }
+}
+
+}  // namespace strobe::tenants

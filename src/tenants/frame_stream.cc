@@ -1,0 +1,133 @@
+#include "tenants/frame_stream.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "media/common/input_kind.h"
+#include "media/common/picture_files.h"
+#include "media/source.h"
+
+namespace strobe::tenants {
+
+namespace {
+
+// Frames without content, for work that needs none.
+class SyntheticStream : public FrameStream {
+ public:
+  int64_t size() const override { return 1; }
+  SensorFrame frame(int64_t index) const override {
+    SensorFrame frame;
+    frame.token = fmt::format("synthetic-{}", index);
+    return frame;
+  }
+};
+
+// Pictures, read before the run begins.
+class PictureStream : public FrameStream {
+ public:
+  explicit PictureStream(std::vector<SensorFrame> frames) : frames_(std::move(frames)) {}
+  int64_t size() const override { return static_cast<int64_t>(frames_.size()); }
+  SensorFrame frame(int64_t index) const override { return frames_[static_cast<size_t>(index) % frames_.size()]; }
+  std::vector<std::string> notes() const override {
+    if (frames_.size() > 1) return {};
+    return {"one real picture, given again and again: a synthetic stream"};
+  }
+
+ private:
+  std::vector<SensorFrame> frames_;
+};
+
+class VideoStream : public FrameStream {
+ public:
+  class Video : public LoopedVideo {
+   public:
+    explicit Video(std::string path) : path_(std::move(path)) {}
+    Result<void> open() {
+      STROBE_ASSIGN(source_, media::open_source(path_, {}));
+      return {};
+    }
+    Result<media::Frame> next() override {
+      for (int tries = 0; tries < 2; ++tries) {
+        STROBE_ASSIGN(auto frame, source_->next());
+        if (frame) return std::move(*frame);
+        STROBE_TRY(open());
+      }
+      return bad_data("no frame can be decoded").at(path_);
+    }
+    media::SourceInfo info() const { return source_->info(); }
+
+   private:
+    std::string path_;
+    std::unique_ptr<media::Source> source_;
+  };
+
+  explicit VideoStream(std::shared_ptr<Video> video, std::string name)
+      : video_(std::move(video)), name_(std::move(name)) {}
+  int64_t size() const override { return std::max<int64_t>(1, video_->info().frames); }
+  SensorFrame frame(int64_t index) const override {
+    SensorFrame frame;
+    frame.token = fmt::format("{}-{}", name_, index);
+    frame.video = video_;
+    return frame;
+  }
+
+ private:
+  std::shared_ptr<Video> video_;
+  std::string name_;
+};
+
+Result<SensorFrame> read_picture(const std::string& path) {
+  STROBE_ASSIGN(const std::string bytes, read_file(path));
+  auto picture = std::make_shared<EncodedPicture>();
+  picture->bytes.assign(bytes.begin(), bytes.end());
+  SensorFrame frame;
+  frame.token = std::filesystem::path(path).stem().string();
+  frame.pictures.push_back(std::move(picture));
+  return frame;
+}
+
+Result<std::unique_ptr<FrameStream>> open_media(const SourceSpec& source) {
+  const media::InputKind kind = media::input_kind(source.path);
+  if (kind == media::InputKind::kPicture || kind == media::InputKind::kFolder) {
+    std::vector<std::string> paths = {source.path};
+    if (kind == media::InputKind::kFolder) {
+      STROBE_ASSIGN(paths, media::list_pictures(source.path));
+    }
+    if (source.most_frames > 0 && paths.size() > static_cast<size_t>(source.most_frames))
+      paths.resize(static_cast<size_t>(source.most_frames));
+    std::vector<SensorFrame> frames;
+    for (const std::string& path : paths) {
+      STROBE_ASSIGN(frames.emplace_back(), read_picture(path));
+    }
+    return std::unique_ptr<FrameStream>(std::make_unique<PictureStream>(std::move(frames)));
+  }
+  auto video = std::make_shared<VideoStream::Video>(source.path);
+  STROBE_TRY(video->open());
+  return std::unique_ptr<FrameStream>(
+      std::make_unique<VideoStream>(std::move(video), std::filesystem::path(source.path).stem().string()));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed) {
+  (void)seed;
+  if (!source.weather.empty() && !needs.points)
+    return usage_error("weather falls on LiDAR sweeps, which this tenant's model does not take");
+  switch (source.kind) {
+    case SourceSpec::Kind::kSynthetic:
+      if (needs.pictures || needs.points) return usage_error("a synthetic source has no pictures and no sweeps");
+      return std::unique_ptr<FrameStream>(std::make_unique<SyntheticStream>());
+    case SourceSpec::Kind::kMedia:
+      if (needs.points) return unsupported("no LiDAR sweeps in it").at(source.path);
+      return open_media(source);
+    case SourceSpec::Kind::kNuscenes:
+    case SourceSpec::Kind::kMcap:
+      break;
+  }
+  return internal_error("a source of this kind is not read yet");
+}
+
+}  // namespace strobe::tenants
