@@ -1,0 +1,345 @@
+#include "sensors/detection_metrics_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/suggest.h"
+#include "sensors/nuscenes_splits.h"
+
+namespace strobe::sensors {
+
+using nuscenes::Annotation;
+using nuscenes::kNone;
+
+namespace {
+
+constexpr size_t kNoClass = kDetectionClasses;
+constexpr std::string_view kAttributes[] = {"",
+                                            "pedestrian.moving",
+                                            "pedestrian.sitting_lying_down",
+                                            "pedestrian.standing",
+                                            "cycle.with_rider",
+                                            "cycle.without_rider",
+                                            "vehicle.moving",
+                                            "vehicle.parked",
+                                            "vehicle.stopped"};
+
+template <typename Names>
+size_t place_of(std::string_view name, const Names& names) {
+  size_t i = 0;
+  while (i < std::size(names) && names[i] != name) ++i;
+  return i;
+}
+
+size_t class_named(std::string_view name) {
+  size_t i = 0;
+  while (i < kDetectionClasses && kDetectionClassTable[i].name != name) ++i;
+  return i;
+}
+
+// What the filters need to know of a sample.
+struct SampleFacts {
+  double ego_x = 0, ego_y = 0;
+  std::vector<Box> racks;
+};
+
+// Facts of samples, found when first asked for.
+class Samples {
+ public:
+  explicit Samples(const NuScenes& database)
+      : database_(database), facts_(database.samples.size()), known_(facts_.size()) {}
+
+  Result<const SampleFacts*> of(uint32_t sample) {
+    SampleFacts& facts = facts_[sample];
+    if (known_[sample]) return &facts;
+    const uint32_t lidar = database_.key_data(sample, "LIDAR_TOP");
+    if (lidar == kNone)
+      return bad_data(
+          fmt::format("sample {} has no key frame of LIDAR_TOP, whose ego pose the ranges are measured from",
+                      database_.samples[sample].token));
+    const Pose& ego = database_.ego_poses[database_.sample_data[lidar].ego_pose].pose;
+    facts.ego_x = ego.translation.x;
+    facts.ego_y = ego.translation.y;
+    for (const uint32_t row : database_.annotations_of(sample))
+      if (database_.category_of(database_.annotations[row]) == "static_object.bicycle_rack")
+        facts.racks.push_back(database_.annotations[row].box());
+    known_[sample] = true;
+    return &facts;
+  }
+
+ private:
+  const NuScenes& database_;
+  std::vector<SampleFacts> facts_;
+  std::vector<bool> known_;
+};
+
+// The task's three filters, in its order.
+bool passes(const DetectionBox& box, double z, int64_t points, const SampleFacts& facts, FilterCounts& counts) {
+  ++counts.boxes;
+  const double dx = box.x - facts.ego_x, dy = box.y - facts.ego_y;
+  if (!(std::sqrt(dx * dx + dy * dy) < kDetectionClassTable[box.cls].range)) return false;
+  ++counts.in_range;
+  if (points == 0) return false;
+  ++counts.with_points;
+  const std::string_view name = kDetectionClassTable[box.cls].name;
+  if ((name == "bicycle" || name == "motorcycle") && std::ranges::any_of(facts.racks, [&](const Box& rack) {
+        return rack.contains({box.x, box.y, z});
+      }))
+    return false;
+  ++counts.kept;
+  return true;
+}
+
+class ResultReader {
+ public:
+  ResultReader(const NuScenes& database, DetectionInput& out)
+      : out_(out), seen_(database.samples.size()), database_(database), samples_(database) {}
+
+  // By sample: whether the file has it.
+  const std::vector<bool>& seen() const { return seen_; }
+
+  Result<void> read(JsonCursor& in) {
+    bool has_results = false;
+    std::string_view key;
+    in.begin_object();
+    while (in.next_member(key)) {
+      if (key == "results") {
+        has_results = true;
+        results(in);
+      } else if (key == "meta") {
+        meta(in);
+      } else {
+        in.skip();
+      }
+    }
+    if (in.ok()) in.finish();
+    if (in.ok() && !has_results)
+      return bad_data("no \"results\"; expected {\"meta\": {...}, \"results\": {sample token: [boxes]}}");
+    return in.status();
+  }
+
+ private:
+  void meta(JsonCursor& in) {
+    std::string_view key;
+    in.begin_object();
+    while (in.next_member(key)) {
+      // What is no yes or no, such as a name, is not for us.
+      if (key.starts_with("use_")) {
+        out_.meta.emplace_back(key, in.boolean());
+      } else {
+        in.skip();
+      }
+    }
+  }
+
+  void results(JsonCursor& in) {
+    std::string_view token;
+    in.begin_object();
+    while (in.next_member(token)) {
+      const uint32_t sample = database_.find_sample(token);
+      if (sample == kNone)
+        return in.fault(
+            fmt::format("sample \"{}\" is not in {}", token, (database_.root() / database_.version()).string()));
+      if (seen_[sample]) return in.fault(fmt::format("sample \"{}\" stands there twice", token));
+      seen_[sample] = true;
+      auto facts = samples_.of(sample);
+      if (!facts) return in.fault(facts.error().message());
+      size_t boxes = 0;
+      in.begin_array();
+      while (in.next_element()) {
+        if (++boxes > kMaxBoxesPerSample)
+          return in.fault(fmt::format("sample \"{}\" has more than {} boxes", token, kMaxBoxesPerSample));
+        box(in, token, sample, **facts);
+      }
+    }
+  }
+
+  void box(JsonCursor& in, std::string_view token, uint32_t sample, const SampleFacts& facts) {
+    enum : uint8_t { kSample = 1, kPlace = 2, kSize = 4, kRotation = 8, kVelocity = 16, kName = 32, kAttribute = 64 };
+    static constexpr std::string_view kFields[] = {"sample_token", "translation",    "size",          "rotation",
+                                                   "velocity",     "detection_name", "attribute_name"};
+    DetectionBox box;
+    box.sample = sample;
+    box.score = -1;
+    double place[3] = {}, size[3] = {}, turn[4] = {}, velocity[2] = {};
+    int64_t points = -1;
+    uint8_t fields = 0;
+    std::string_view key;
+    in.begin_object();
+    while (in.next_member(key)) {
+      if (key == "sample_token") {
+        fields |= kSample;
+        if (const std::string_view named = in.string(); in.ok() && named != token)
+          in.fault(fmt::format("a box of sample \"{}\" stands under \"{}\"", named, token));
+      } else if (key == "translation") {
+        fields |= kPlace;
+        in.numbers(place);
+      } else if (key == "size") {
+        fields |= kSize;
+        in.numbers(size);
+      } else if (key == "rotation") {
+        fields |= kRotation;
+        in.numbers(turn);
+      } else if (key == "velocity") {
+        fields |= kVelocity;
+        in.numbers(velocity);
+      } else if (key == "detection_name") {
+        fields |= kName;
+        const std::string_view name = in.string();
+        const size_t cls = class_named(name);
+        if (in.ok() && cls == kNoClass) {
+          std::vector<std::string> names;
+          for (const DetectionClass& known : kDetectionClassTable) names.emplace_back(known.name);
+          return in.fault(fmt::format("detection_name \"{}\" is none of {}", name, joined(names)));
+        }
+        box.cls = static_cast<uint8_t>(cls);
+      } else if (key == "attribute_name") {
+        fields |= kAttribute;
+        const std::string_view name = in.string();
+        const size_t attribute = place_of(name, kAttributes);
+        if (in.ok() && attribute == std::size(kAttributes))
+          return in.fault(fmt::format("attribute_name \"{}\" is none of nuScenes' eight", name));
+        box.attribute = static_cast<uint8_t>(attribute);
+      } else if (key == "detection_score") {
+        box.score = in.number();
+      } else if (key == "num_pts") {
+        points = static_cast<int64_t>(std::clamp(in.number(), -1.0, 1e9));
+      } else {
+        in.skip();
+      }
+    }
+    if (!in.ok()) return;
+    for (size_t i = 0; i < std::size(kFields); ++i)
+      if ((fields & (1U << i)) == 0) return in.fault(fmt::format("a box without \"{}\"", kFields[i]));
+    const auto is_nan = [](double v) { return std::isnan(v); };
+    if (std::ranges::any_of(place, is_nan) || std::ranges::any_of(size, is_nan) || std::ranges::any_of(turn, is_nan) ||
+        std::isnan(box.score))
+      return in.fault("a box with a NaN in its translation, size, rotation or score");
+    box.x = place[0], box.y = place[1];
+    box.width = size[0], box.length = size[1], box.height = size[2];
+    box.vx = velocity[0], box.vy = velocity[1];
+    if (!passes(box, place[2], points, facts, out_.prediction_counts)) return;
+    box.yaw = Quaternion{turn[0], turn[1], turn[2], turn[3]}.yaw();
+    out_.predictions.push_back(box);
+  }
+
+  DetectionInput& out_;
+  std::vector<bool> seen_;
+  const NuScenes& database_;
+  Samples samples_;
+};
+
+// The split by its name, or the smallest one with every sample that was seen.
+Result<NuScenesSplit> choose_split(const NuScenes& database, const std::vector<bool>& seen, const std::string& name) {
+  STROBE_ASSIGN(std::vector<NuScenesSplit> splits, nuscenes_splits(database));
+  if (!name.empty()) {
+    std::vector<std::string> names;
+    for (NuScenesSplit& split : splits) {
+      if (split.name == name) return std::move(split);
+      names.push_back(split.name);
+    }
+    return not_found(fmt::format("{} has no split \"{}\"; {}", (database.root() / database.version()).string(), name,
+                                 suggest(name, names)));
+  }
+  const auto holds_all = [&](const NuScenesSplit& split) {
+    for (size_t i = 0; i < seen.size(); ++i)
+      if (seen[i] && !split.scenes[database.samples[i].scene]) return false;
+    return true;
+  };
+  NuScenesSplit* smallest = nullptr;
+  for (NuScenesSplit& split : splits)
+    if (holds_all(split) &&
+        (!smallest || std::ranges::count(split.scenes, true) < std::ranges::count(smallest->scenes, true)))
+      smallest = &split;
+  if (!smallest) return bad_data("the database has no scene");
+  return std::move(*smallest);
+}
+
+Result<void> read_truth(const NuScenes& database, const NuScenesSplit& split, DetectionInput& out) {
+  Samples samples(database);
+  std::vector<uint8_t> class_of_category, attribute_numbers;
+  for (const auto& category : database.categories)
+    class_of_category.push_back(static_cast<uint8_t>(detection_class_of(category.name)));
+  // An attribute that the task does not know is still one, and not that of any prediction.
+  for (const auto& attribute : database.attributes)
+    attribute_numbers.push_back(static_cast<uint8_t>(place_of(attribute.name, kAttributes)));
+  for (uint32_t sample = 0; sample < database.samples.size(); ++sample) {
+    if (!split.scenes[database.samples[sample].scene]) continue;
+    STROBE_ASSIGN(const SampleFacts* const facts, samples.of(sample));
+    for (const uint32_t row : database.annotations_of(sample)) {
+      const Annotation& annotation = database.annotations[row];
+      const uint8_t cls = class_of_category[database.instances[annotation.instance].category];
+      if (cls == kNoClass) continue;
+      if (annotation.attribute_count > 1)
+        return bad_data(fmt::format("annotation {} has {} attributes, expected at most one", annotation.token,
+                                    annotation.attribute_count));
+      DetectionBox box;
+      box.sample = sample;
+      box.cls = cls;
+      if (annotation.attribute_count == 1)
+        box.attribute = attribute_numbers[database.annotation_attributes[annotation.first_attribute]];
+      box.x = annotation.centre.x, box.y = annotation.centre.y;
+      box.width = annotation.width, box.length = annotation.length, box.height = annotation.height;
+      if (!passes(box, annotation.centre.z, int64_t{annotation.lidar_points} + annotation.radar_points, *facts,
+                  out.truth_counts))
+        continue;
+      box.yaw = annotation.rotation.yaw();
+      const Vector3 velocity = database.velocity(row);
+      box.vx = velocity.x, box.vy = velocity.y;
+      out.truths.push_back(box);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+size_t detection_class_of(std::string_view category) {
+  static const std::map<std::string_view, std::string_view> classes = {
+      {"movable_object.barrier", "barrier"},
+      {"vehicle.bicycle", "bicycle"},
+      {"vehicle.bus.bendy", "bus"},
+      {"vehicle.bus.rigid", "bus"},
+      {"vehicle.car", "car"},
+      {"vehicle.construction", "construction_vehicle"},
+      {"vehicle.motorcycle", "motorcycle"},
+      {"human.pedestrian.adult", "pedestrian"},
+      {"human.pedestrian.child", "pedestrian"},
+      {"human.pedestrian.construction_worker", "pedestrian"},
+      {"human.pedestrian.police_officer", "pedestrian"},
+      {"movable_object.trafficcone", "traffic_cone"},
+      {"vehicle.trailer", "trailer"},
+      {"vehicle.truck", "truck"}};
+  const auto found = classes.find(category);
+  return found == classes.end() ? kNoClass : class_named(found->second);
+}
+
+Result<DetectionInput> read_detection_input(const std::filesystem::path& results, const NuScenes& database,
+                                            const std::string& split_name) {
+  DetectionInput out;
+  STROBE_ASSIGN(const MappedText file, MappedText::open(results));
+  std::deque<std::string> unescaped;
+  JsonCursor in(file.text(), unescaped);
+  ResultReader reader(database, out);
+  if (auto read = reader.read(in); !read) return std::move(read).error().at(results.string());
+  STROBE_ASSIGN(const NuScenesSplit split, choose_split(database, reader.seen(), split_name));
+  out.split = split.name;
+  out.scenes = static_cast<uint32_t>(std::ranges::count(split.scenes, true));
+  for (size_t i = 0; i < database.samples.size(); ++i) {
+    const bool belongs = split.scenes[database.samples[i].scene];
+    out.samples += belongs ? 1 : 0;
+    if (belongs == reader.seen()[i]) continue;
+    const auto& sample = database.samples[i];
+    return bad_data(fmt::format(
+        "{}: sample \"{}\" of {} {} split {}, {}", results.string(), sample.token, database.scenes[sample.scene].name,
+        belongs ? "belongs to" : "is not in", split.name,
+        belongs ? "but the file has no results for it (an empty list would do)" : "but the file has results for it"));
+  }
+  STROBE_TRY(read_truth(database, split, out));
+  return out;
+}
+
+}  // namespace strobe::sensors
