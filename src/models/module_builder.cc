@@ -29,6 +29,13 @@ LayerId ModuleBuilder::picture(const ZooOptions& options, int64_t own_width, int
   return 0;
 }
 
+LayerId ModuleBuilder::input(const Shape& shape) {
+  auto id = builder_.input(shape);
+  if (id) return *id;
+  fail(std::move(id).error());
+  return 0;
+}
+
 LayerId ModuleBuilder::convolution(const std::string& name, LayerId x, const ConvolutionOf& of) {
   Convolution conv;
   conv.out_channels = of.channels;

@@ -21,6 +21,9 @@ class ModuleBuilder {
   LayerId picture(const ZooOptions& options, int64_t own_size) { return picture(options, own_size, own_size); }
   LayerId picture(const ZooOptions& options, int64_t own_width, int64_t own_height);
 
+  // Anything but a picture.
+  LayerId input(const Shape& shape);
+
   struct ConvolutionOf {
     int64_t channels;
     int64_t kernel = 1;

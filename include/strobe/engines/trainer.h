@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "strobe/base/result.h"
+#include "strobe/models/anchor_targets.h"
 #include "strobe/models/graph.h"
 
 namespace strobe::engines {
@@ -24,6 +26,8 @@ struct TrainOptions {
   double weight_decay = 5e-4;  // of weights, not of biases and norms
   double clip_norm = 10;       // gradients are scaled down to this global norm; 0: never
   uint64_t seed = 1;           // of dropout
+  // Of a LiDAR detector: the net whose pillars are put onto the input of the trained network; trained with it.
+  std::shared_ptr<const models::Graph> pillar_net;
 };
 
 // A box in pixels of the network's input, by its centre.
@@ -31,10 +35,13 @@ struct TargetBox {
   int class_id = 0;
   float x = 0, y = 0, width = 0, height = 0;
 };
-// What one item of a batch shows: its class, for a classifier, or its boxes, for a detector with YOLO heads.
+// What one item of a batch shows: its class, for a classifier; its boxes, for a detector with YOLO heads; for a LiDAR
+// detector the cells that its pillars go to (row * columns + column, one a pillar) and what its anchors learn.
 struct Target {
   int class_id = -1;
-  std::vector<TargetBox> boxes;
+  std::vector<TargetBox> boxes = {};
+  std::vector<int32_t> cells = {};
+  models::AnchorTargets anchors = {};
 };
 
 // A network being trained. Used by one thread at a time. A step is forward, backward, update, in this order: apart so
@@ -42,15 +49,18 @@ struct Target {
 class Trainer {
  public:
   virtual ~Trainer() = default;
-  // input: items x channels x height x width. Returns the mean loss over the items: cross-entropy of a classifier; of a
-  // detector the sum of box, objectness and class loss over the assigned anchors. Errors: kUsage (a class the network
-  // does not have), kEngine; a loss that is not finite is an error, since nothing after it means anything.
+  // input: items x channels x height x width, of the pillar net where there is one. Returns the mean loss over the
+  // items: cross-entropy of a classifier; of a detector the sum of box, objectness (of a LiDAR detector: direction) and
+  // class loss over the assigned anchors. Errors: kUsage (a class the network does not have, targets that do not fit
+  // it), kEngine; a loss that is not finite is an error, since nothing after it means anything.
   virtual Result<double> forward(std::span<const float> input, std::span<const Target> targets) = 0;
   virtual Result<void> backward() = 0;
   virtual Result<void> update(double learning_rate) = 0;
 
   // The network with the weights as they are now.
   virtual Result<models::Graph> graph() const = 0;
+  // Every network that is trained: the pillar net first, where there is one.
+  virtual Result<std::vector<models::Graph>> graphs() const = 0;
   // What the optimizer remembers, by tensor name: kept beside the weights to go on later as if nothing had happened.
   virtual Result<std::map<std::string, models::Tensor>> optimizer_state() const = 0;
   virtual Result<void> set_optimizer_state(const std::map<std::string, models::Tensor>& state) = 0;

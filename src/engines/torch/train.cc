@@ -6,11 +6,13 @@
 #include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <optional>
 
 #include "engines/request.h"
 #include "error.h"
-#include "operations.h"
+#include "lidar_loss.h"
 #include "threads.h"
+#include "trained_graph.h"
 #include "yolo_loss.h"
 
 namespace strobe::engines::torch_plugin {
@@ -18,7 +20,6 @@ namespace {
 
 using models::LayerId;
 
-constexpr double kNormMomentum = 0.1;  // of the running means of batch norm, as PyTorch has it
 constexpr double kBeta2 = 0.999, kEpsilon = 1e-8;
 
 // bfloat16 in those operators that ATen thinks safe, for as long as this lives.
@@ -46,6 +47,7 @@ struct Ending {
   LayerId logits = -1;         // of a classifier
   std::vector<LayerId> heads;  // of a detector
   int64_t classes = 0;
+  AnchorHead anchors;  // of a LiDAR detector
 };
 
 Result<Ending> ending_of(const models::Graph& graph) {
@@ -69,28 +71,13 @@ Result<Ending> ending_of(const models::Graph& graph) {
                      " has no loss: training knows classifiers (one vector) and detectors (YOLO heads)");
 }
 
-struct Parameter {
-  std::string name;  // "layer1.0.conv1.weight"
-  at::Tensor value;
-  bool decays = false;
-  at::Tensor mean, square;  // the optimizer's: momentum buffer or first moment; second moment
-};
-
 class TorchTrainer : public Trainer {
  public:
   TorchTrainer(std::shared_ptr<const models::Graph> graph, Ending ending, const TrainOptions& options)
-      : graph_(std::move(graph)), ending_(std::move(ending)), options_(options) {
-    weights_ = tensors_of(*graph_, at::kFloat);
-    for (size_t id = 0; id < weights_.size(); ++id) {
-      const std::string& layer = graph_->layers[id].name;
-      LayerWeights& own = weights_[id];
-      add(layer + ".weight", own.weight, true);
-      add(layer + ".bias", own.bias, false);
-      add(layer + ".weight", own.scale, false);
-      add(layer + ".bias", own.shift, false);
-      if (own.mean.defined()) own.mean = own.mean.clone();
-      if (own.variance.defined()) own.variance = own.variance.clone();
-    }
+      : ending_(std::move(ending)), options_(options) {
+    const bool keeps_square = options.optimizer == Optimizer::kAdamW;
+    if (options.pillar_net) pillar_net_.emplace(options.pillar_net, keeps_square, parameters_);
+    network_.emplace(std::move(graph), keeps_square, parameters_);
     step_ = at::zeros({});
     LoadOptions threads;
     threads.threads_per_session = options.threads;
@@ -99,7 +86,7 @@ class TorchTrainer : public Trainer {
   }
 
   Result<double> forward(std::span<const float> input, std::span<const Target> targets) override {
-    const models::Shape& shape = graph_->input_shape();
+    const models::Shape& shape = (pillar_net_ ? *pillar_net_ : *network_).graph().input_shape();
     const auto items = static_cast<int64_t>(targets.size());
     if (items == 0 || static_cast<int64_t>(input.size()) != items * shape.elements())
       return Error(ErrorKind::kInternal, "training step: " + std::to_string(input.size()) + " values for " +
@@ -107,9 +94,7 @@ class TorchTrainer : public Trainer {
     STROBE_TRY(check_targets(targets));
     return guarded(ErrorKind::kEngine, [&]() -> Result<double> {
       use_threads(threads_);
-      const at::Tensor picture = at::from_blob(const_cast<float*>(input.data()),
-                                               {items, shape.channels, shape.height, shape.width}, at::kFloat);
-      loss_ = loss_of(run_layers(picture), targets);
+      loss_ = loss_of(run_networks(input, shape, targets), targets);
       const double value = loss_.item<double>();
       if (!std::isfinite(value))
         return engine_error("torch: the loss became " + std::to_string(value) + "; a lower learning rate may help");
@@ -139,29 +124,15 @@ class TorchTrainer : public Trainer {
   }
 
   Result<models::Graph> graph() const override {
-    return guarded(ErrorKind::kEngine, [&]() -> Result<models::Graph> {
-      models::Graph trained = *graph_;
-      trained.trained = true;
-      for (size_t id = 0; id < weights_.size(); ++id) {
-        const LayerWeights& own = weights_[id];
-        models::Operation& operation = trained.layers[id].operation;
-        if (auto* convolution = std::get_if<models::Convolution>(&operation)) {
-          convolution->weight = copy_of(own.weight);
-          convolution->bias = copy_of(own.bias);
-        } else if (auto* up = std::get_if<models::TransposedConvolution>(&operation)) {
-          up->weight = copy_of(own.weight);
-          up->bias = copy_of(own.bias);
-        } else if (auto* linear = std::get_if<models::Linear>(&operation)) {
-          linear->weight = copy_of(own.weight);
-          linear->bias = copy_of(own.bias);
-        } else if (auto* norm = std::get_if<models::BatchNorm>(&operation)) {
-          norm->scale = copy_of(own.scale);
-          norm->shift = copy_of(own.shift);
-          norm->mean = copy_of(own.mean);
-          norm->variance = copy_of(own.variance);
-        }
-      }
-      return trained;
+    return guarded(ErrorKind::kEngine, [&]() -> Result<models::Graph> { return network_->with_weights(); });
+  }
+
+  Result<std::vector<models::Graph>> graphs() const override {
+    return guarded(ErrorKind::kEngine, [&]() -> Result<std::vector<models::Graph>> {
+      std::vector<models::Graph> all;
+      if (pillar_net_) all.push_back(pillar_net_->with_weights());
+      all.push_back(network_->with_weights());
+      return all;
     });
   }
 
@@ -199,24 +170,6 @@ class TorchTrainer : public Trainer {
   static constexpr const char* kMean = "#mean";
   static constexpr const char* kSquare = "#square";
 
-  // A private copy that gradients are kept for: the graph's own memory is shared and constant.
-  void add(std::string name, at::Tensor& tensor, bool decays) {
-    if (!tensor.defined()) return;
-    tensor = tensor.clone();
-    tensor.set_requires_grad(true);
-    Parameter parameter{std::move(name), tensor, decays, at::zeros_like(tensor.detach()), {}};
-    if (options_.optimizer == Optimizer::kAdamW) parameter.square = at::zeros_like(tensor.detach());
-    parameters_.push_back(std::move(parameter));
-  }
-
-  static models::Weights copy_of(const at::Tensor& tensor) {
-    if (!tensor.defined()) return nullptr;
-    const at::Tensor values = tensor.detach().to(at::kFloat).contiguous();
-    const auto* begin = values.const_data_ptr<float>();
-    return std::make_shared<const models::Tensor>(
-        models::Tensor{values.sizes().vec(), std::vector<float>(begin, begin + values.numel())});
-  }
-
   Result<void> check_targets(std::span<const Target> targets) const {
     const auto check = [&](int class_id) -> Result<void> {
       if (class_id >= 0 && class_id < ending_.classes) return {};
@@ -224,45 +177,37 @@ class TorchTrainer : public Trainer {
                          std::to_string(ending_.classes) + " classes");
     };
     for (const Target& target : targets) {
+      if (pillar_net_) {
+        STROBE_TRY(check_lidar_target(ending_.anchors, network_->graph(), pillar_net_->graph(), target));
+        continue;
+      }
       if (ending_.heads.empty()) STROBE_TRY(check(target.class_id));
       for (const TargetBox& box : target.boxes) STROBE_TRY(check(box.class_id));
     }
     return {};
   }
 
-  // Every layer's output; those that the backward pass does not need are freed by the automatic differentiation.
-  std::vector<at::Tensor> run_layers(const at::Tensor& picture) {
+  // Every layer's output of the network that the loss is of.
+  std::vector<at::Tensor> run_networks(std::span<const float> input, const models::Shape& shape,
+                                       std::span<const Target> targets) {
     const MixedPrecision mixed(options_.mixed_precision);
-    std::vector<at::Tensor> values(graph_->layers.size());
-    std::vector<at::Tensor> arguments;
-    for (size_t id = 0; id < values.size(); ++id) {
-      const models::Layer& layer = graph_->layers[id];
-      arguments.clear();
-      if (id == 0) arguments.push_back(picture);
-      for (const LayerId source : layer.inputs) arguments.push_back(values[static_cast<size_t>(source)]);
-      values[id] = run_layer(id, layer, arguments);
+    if (!pillar_net_) {
+      const auto items = static_cast<int64_t>(targets.size());
+      return network_->run(at::from_blob(const_cast<float*>(input.data()),
+                                         {items, shape.channels, shape.height, shape.width}, at::kFloat),
+                           generator_);
     }
-    return values;
-  }
-
-  at::Tensor run_layer(size_t id, const models::Layer& layer, std::span<const at::Tensor> inputs) {
-    LayerWeights& own = weights_[id];
-    if (const auto* norm = std::get_if<models::BatchNorm>(&layer.operation)) {
-      // One value a channel has no variance: PyTorch refuses it, and so would the statistics be meaningless.
-      const at::Tensor& x = inputs.front();
-      const bool several = x.size(0) * x.size(2) * x.size(3) > 1;
-      return at::batch_norm(x, own.scale, own.shift, own.mean, own.variance, /*training=*/several, kNormMomentum,
-                            norm->epsilon, /*cudnn_enabled=*/false);
-    }
-    if (const auto* dropout = std::get_if<models::Dropout>(&layer.operation)) {
-      const at::Tensor& x = inputs.front();
-      const double kept = 1 - dropout->probability;
-      return x * at::empty(x.sizes(), x.options()).bernoulli_(kept, generator_) / kept;
-    }
-    return apply(layer, own, inputs);
+    const auto layers = pillar_net_->run(joined_pillars(input, shape, targets), generator_);
+    const at::Tensor& pillars = layers[static_cast<size_t>(pillar_net_->graph().outputs.front())];
+    return network_->run(scattered(pillars, network_->graph().input_shape(), targets), generator_);
   }
 
   at::Tensor loss_of(const std::vector<at::Tensor>& values, std::span<const Target> targets) const {
+    const models::Graph& graph = network_->graph();
+    if (pillar_net_) {
+      const auto output = [&](size_t i) { return values[static_cast<size_t>(graph.outputs[i])]; };
+      return anchor_loss(ending_.anchors, output(0), output(1), output(2), targets);
+    }
     if (ending_.heads.empty()) {
       std::vector<int64_t> classes;
       for (const Target& target : targets) classes.push_back(target.class_id);
@@ -271,8 +216,8 @@ class TorchTrainer : public Trainer {
     }
     std::vector<HeadMap> heads;
     for (const LayerId id : ending_.heads)
-      heads.push_back({&std::get<models::YoloHead>(graph_->layer(id).operation), values[static_cast<size_t>(id)]});
-    return yolo_loss(heads, graph_->input_shape(), targets);
+      heads.push_back({&std::get<models::YoloHead>(graph.layer(id).operation), values[static_cast<size_t>(id)]});
+    return yolo_loss(heads, graph.input_shape(), targets);
   }
 
   void clip() {
@@ -308,11 +253,10 @@ class TorchTrainer : public Trainer {
     }
   }
 
-  std::shared_ptr<const models::Graph> graph_;
+  std::optional<TrainedGraph> pillar_net_, network_;  // the latter always
   Ending ending_;
   TrainOptions options_;
   int threads_ = 1;
-  std::vector<LayerWeights> weights_;
   std::vector<Parameter> parameters_;
   at::Tensor step_, loss_;
   at::Generator generator_;
@@ -321,7 +265,12 @@ class TorchTrainer : public Trainer {
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> make_trainer(std::shared_ptr<const models::Graph> graph, const TrainOptions& options) {
-  STROBE_ASSIGN(Ending ending, ending_of(*graph));
+  Ending ending;
+  if (options.pillar_net) {
+    STROBE_ASSIGN(ending.anchors, anchor_head_of(*graph, *options.pillar_net));
+  } else {
+    STROBE_ASSIGN(ending, ending_of(*graph));
+  }
   return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Trainer>> {
     return std::unique_ptr<Trainer>(std::make_unique<TorchTrainer>(std::move(graph), std::move(ending), options));
   });
