@@ -194,7 +194,7 @@ class SensorsInfo : public SensorsCommand {
     app.add_option("file", file_, "MCAP file, such as a bag of ROS 2")->required();
     app.add_option("--format", format_, "text or json")->capture_default_str();
     app.add_flag("--quick", options_.quick, "Only what the summary says: no message is read, no CRC checked");
-    app.add_flag("--digests", options_.digests, "With --format json: SHA-256 of each channel's payloads");
+    app.add_flag("--digests", options_.digests, "With --format json: SHA-256 of each channel's messages");
   }
 
   Result<int> run() override {

@@ -1,6 +1,7 @@
 #include "sensors/mcap_info.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "sensors/sha256.h"
@@ -73,10 +74,17 @@ void add_digests(const McapReader& reader, std::map<uint16_t, McapChannelInfo>& 
     query.topics = {channel.channel.topic};
     McapMessages messages = reader.messages(query);
     McapMessageView message;
-    std::string payload;
-    for (auto more = messages.next(message); more && *more; more = messages.next(message))
-      if (message.channel->id == id) payload.append(message.data.begin(), message.data.end());
-    channel.sha256 = sha256(payload);
+    std::string bytes;
+    for (auto more = messages.next(message); more && *more; more = messages.next(message)) {
+      if (message.channel->id != id) continue;
+      char head[20];
+      std::memcpy(head, &message.log_time, 8);
+      std::memcpy(head + 8, &message.publish_time, 8);
+      std::memcpy(head + 16, &message.sequence, 4);
+      bytes.append(head, sizeof head);
+      bytes.append(reinterpret_cast<const char*>(message.data.data()), message.data.size());
+    }
+    channel.sha256 = sha256(bytes);
   }
 }
 

@@ -12,7 +12,7 @@ namespace strobe::sensors {
 
 struct McapInfoOptions {
   bool quick = false;    // only what the summary says, where there is one: no CRC is checked, no message is read
-  bool digests = false;  // SHA-256 of each channel's payloads; holds all of one topic's in memory at a time
+  bool digests = false;  // SHA-256 of each channel's messages; holds all of one topic's in memory at a time
   int threads = 1;
 };
 
@@ -24,7 +24,9 @@ struct McapChannelInfo {
   std::optional<uint64_t> bytes;        // of payload
   std::optional<uint64_t> first, last;  // log times, ns; none without messages
   std::optional<double> rate_hz;        // (count - 1) / (last - first)
-  std::string sha256;                   // over all payloads in the order of their log times; where it was asked for
+  // Where it was asked for: over each message's log time, publish time (uint64), sequence (uint32), little endian, and
+  // payload, in the order of log times.
+  std::string sha256;
 };
 
 struct McapChunksInfo {

@@ -186,10 +186,11 @@ bool McapReader::read_summary() {
   for (const McapMetadataIndex& index : contents_.metadata) indexed_.insert(index.offset);
   if (faults_.count() != faults_before) return false;
   contents_.data_end = start;
-  // An index that leaves nothing out says so: then nothing must be looked for.
+  // An index that leaves nothing out says so: then nothing must be looked for. Some writers count only what they wrote
+  // of the channels that they knew.
   const auto& said = contents_.statistics;
-  return said && said->chunk_count == contents_.chunks.size() && said->channel_count == contents_.channels.size() &&
-         said->schema_count == contents_.schemas.size();
+  return said && said->chunk_count == contents_.chunks.size() && said->channel_count <= contents_.channels.size() &&
+         said->schema_count <= contents_.schemas.size();
 }
 
 // A record that is no chunk, between chunks. `run_open`: whether the last block is a run that this one may join.
