@@ -78,6 +78,7 @@ constexpr uint64_t fold_constant(int exponent) {
   for (int i = 0; i < exponent; ++i) power = times_x(power);
   return uint64_t{power} << 1;
 }
+constexpr uint64_t kFarthest = fold_constant(2048 + 32), kFarthestUpper = fold_constant(2048 - 32);
 constexpr uint64_t kFar = fold_constant(512 + 32), kFarUpper = fold_constant(512 - 32);
 constexpr uint64_t kNear = fold_constant(128 + 32), kNearUpper = fold_constant(128 - 32);
 
@@ -87,30 +88,79 @@ __attribute__((target("pclmul,sse2"))) inline __m128i fold(__m128i value, __m128
   return _mm_xor_si128(_mm_xor_si128(lower, upper), next);
 }
 
-// At least 64 bytes.
-__attribute__((target("pclmul,sse2"))) uint32_t advance_by_folding(const unsigned char* at, size_t bytes,
-                                                                   uint32_t crc) {
-  const auto load = [](const unsigned char* from) __attribute__((target("sse2"), always_inline)) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  };
+// 64 bytes that are congruent to all that was taken so far.
+struct Folded {
+  __m128i lane[4];
+};
+
+__attribute__((target("sse2"))) inline __m128i load(const unsigned char* from) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+
+// Takes all but the last bytes, fewer than 64.
+__attribute__((target("pclmul,sse2"))) void fold_all(const unsigned char*& at, size_t& bytes, Folded& folded) {
   const __m128i far = _mm_set_epi64x(static_cast<long long>(kFarUpper), static_cast<long long>(kFar));
-  const __m128i near = _mm_set_epi64x(static_cast<long long>(kNearUpper), static_cast<long long>(kNear));
-  __m128i a = _mm_xor_si128(load(at), _mm_cvtsi32_si128(static_cast<int>(crc)));
-  __m128i b = load(at + 16);
-  __m128i c = load(at + 32);
-  __m128i d = load(at + 48);
-  for (at += 64, bytes -= 64; bytes >= 64; at += 64, bytes -= 64) {
+  auto [a, b, c, d] = folded.lane;
+  for (; bytes >= 64; at += 64, bytes -= 64) {
     a = fold(a, far, load(at));
     b = fold(b, far, load(at + 16));
     c = fold(c, far, load(at + 32));
     d = fold(d, far, load(at + 48));
   }
-  b = fold(a, near, b);
-  c = fold(b, near, c);
-  d = fold(c, near, d);
-  for (; bytes >= 16; at += 16, bytes -= 16) d = fold(d, near, load(at));
+  folded = {{a, b, c, d}};
+}
+
+#define STROBE_WIDE __attribute__((target("avx512f,vpclmulqdq")))
+
+STROBE_WIDE inline __m512i fold_wide(__m512i value, __m512i constants, __m512i next) {
+  const __m512i lower = _mm512_clmulepi64_epi128(value, constants, 0x00);
+  const __m512i upper = _mm512_clmulepi64_epi128(value, constants, 0x11);
+  return _mm512_ternarylogic_epi64(lower, upper, next, 0x96);  // all three xored
+}
+STROBE_WIDE inline __m512i load_wide(const void* from) {
+  return _mm512_loadu_si512(from);
+}
+
+STROBE_WIDE inline __m512i constants(uint64_t lower, uint64_t upper) {
+  const auto low = static_cast<long long>(lower);
+  const auto high = static_cast<long long>(upper);
+  return _mm512_set_epi64(high, low, high, low, high, low, high, low);
+}
+
+// The same with four times the width: takes all but the last bytes, fewer than 256. At least 192.
+STROBE_WIDE void fold_all_wide(const unsigned char*& at, size_t& bytes, Folded& folded) {
+  __m512i a = load_wide(&folded);
+  __m512i b = load_wide(at);
+  __m512i c = load_wide(at + 64);
+  __m512i d = load_wide(at + 128);
+  const __m512i farthest = constants(kFarthest, kFarthestUpper);
+  for (at += 192, bytes -= 192; bytes >= 256; at += 256, bytes -= 256) {
+    a = fold_wide(a, farthest, load_wide(at));
+    b = fold_wide(b, farthest, load_wide(at + 64));
+    c = fold_wide(c, farthest, load_wide(at + 128));
+    d = fold_wide(d, farthest, load_wide(at + 192));
+  }
+  const __m512i far = constants(kFar, kFarUpper);
+  b = fold_wide(a, far, b);
+  c = fold_wide(b, far, c);
+  d = fold_wide(c, far, d);
+  _mm512_storeu_si512(&folded, d);
+}
+
+// At least 64 bytes.
+__attribute__((target("pclmul,sse2"))) uint32_t advance_by_folding(const unsigned char* at, size_t bytes, uint32_t crc,
+                                                                   bool wide) {
+  Folded folded{
+      {_mm_xor_si128(load(at), _mm_cvtsi32_si128(static_cast<int>(crc))), load(at + 16), load(at + 32), load(at + 48)}};
+  at += 64, bytes -= 64;
+  if (wide && bytes >= 192) fold_all_wide(at, bytes, folded);
+  fold_all(at, bytes, folded);
+  const __m128i near = _mm_set_epi64x(static_cast<long long>(kNearUpper), static_cast<long long>(kNear));
+  __m128i all = folded.lane[0];
+  for (int i = 1; i < 4; ++i) all = fold(all, near, folded.lane[i]);
+  for (; bytes >= 16; at += 16, bytes -= 16) all = fold(all, near, load(at));
   unsigned char rest[16];
-  std::memcpy(rest, &d, sizeof rest);
+  std::memcpy(rest, &all, sizeof rest);
   return advance(at, bytes, advance(rest, sizeof rest, 0));
 }
 
@@ -118,7 +168,12 @@ bool can_fold() {
   static const bool can = __builtin_cpu_supports("pclmul") != 0;
   return can;
 }
+bool can_fold_wide() {
+  static const bool can = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("vpclmulqdq") != 0;
+  return can;
+}
 
+#undef STROBE_WIDE
 #endif
 
 }  // namespace
@@ -126,7 +181,7 @@ bool can_fold() {
 uint32_t crc32(const void* data, size_t bytes, uint32_t seed) {
   const auto* at = static_cast<const unsigned char*>(data);
 #if defined(__x86_64__)
-  if (bytes >= 64 && can_fold()) return ~advance_by_folding(at, bytes, ~seed);
+  if (bytes >= 64 && can_fold()) return ~advance_by_folding(at, bytes, ~seed, can_fold_wide());
 #endif
   return ~advance(at, bytes, ~seed);
 }
