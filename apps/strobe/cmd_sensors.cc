@@ -12,6 +12,7 @@ std::vector<std::unique_ptr<SensorsCommand>> all_words() {
   std::vector<std::unique_ptr<SensorsCommand>> words;
   words.push_back(make_sensors_info());
   words.push_back(make_sensors_dump());
+  words.push_back(make_sensors_convert());
   words.push_back(make_sensors_weather());
   words.push_back(make_sensors_evaluate());
   return words;
