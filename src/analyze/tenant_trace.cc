@@ -81,6 +81,8 @@ class Reader {
   TenantTrace trace_;
   std::vector<int32_t> tenant_of_word_, resource_of_word_, class_of_word_;  // by StringId; kNone
   std::vector<int32_t> stage_of_range_;                                     // row of a stage before it is sorted
+  std::vector<int32_t> before_row_;  // of each such row: that of the stage before it on its thread
+  std::unordered_map<int32_t, int32_t> last_of_lane_;
   std::vector<int32_t> operation_of_range_;
   std::vector<int32_t> range_of_operation_;
   std::vector<std::unordered_map<int64_t, int32_t>> frames_;  // by tenant, then id
@@ -169,13 +171,26 @@ void Reader::add_stage(size_t range, size_t& argument) {
     if (key == cpu_) stage.cpu_ns = std::max(int64_t{0}, whole(value));
     if (key == runnable_) stage.runnable_ns = std::clamp(whole(value), int64_t{0}, stage.end_ns - stage.start_ns);
   });
-  stage_of_range_[range] = static_cast<int32_t>(trace_.stages.size());
+  const auto row = static_cast<int32_t>(trace_.stages.size());
+  const auto [last, is_first] = last_of_lane_.try_emplace(stage.lane, row);
+  before_row_.push_back(is_first ? kNone : last->second);
+  last->second = row;
+  stage_of_range_[range] = row;
   trace_.stages.push_back(stage);
 }
 
 void Reader::add_operation(size_t range, size_t& argument) {
   const trace::Ranges& ranges = timeline_.ranges;
   TenantOperation operation;
+  // What has no length and stands where one stage ends and the next begins belongs to that of its frame.
+  if (int32_t& stage = stage_of_range_[range]; stage != kNone) {
+    const auto frame_of_row = [&](int32_t row) {
+      return ranges.frame[static_cast<size_t>(trace_.stages[static_cast<size_t>(row)].range)];
+    };
+    const int32_t before = before_row_[static_cast<size_t>(stage)];
+    if (before != kNone && ranges.frame[range] != frame_of_row(stage) && ranges.frame[range] == frame_of_row(before))
+      stage = before;
+  }
   operation.stage = stage_of_range_[range];
   operation.kind = class_of(ranges.category_of(range));
   operation.name = ranges.name[range];

@@ -1,0 +1,425 @@
+#include "analyze/blame_operations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace strobe::analyze {
+
+using trace::kNone;
+
+void add_cell(std::vector<BlameCell>& cells, int32_t by, int32_t resource, double ns) {
+  if (ns == 0) return;
+  for (BlameCell& cell : cells)
+    if (cell.by == by && cell.resource == resource) {
+      cell.ns += ns;
+      return;
+    }
+  cells.push_back({by, resource, ns});
+}
+
+namespace {
+
+constexpr double kSqrt2 = 1.4142135623730951;
+
+// A difference of two stamps has sqrt(2) sigma.
+int64_t noise_of_difference(const TenantTrace& trace) {
+  return static_cast<int64_t>(std::ceil(trace.dead_band_ns() * kSqrt2));
+}
+
+struct Record {
+  int32_t operation;
+  BlameCell cell;
+};
+
+class Sweeper {
+ public:
+  explicit Sweeper(const TenantTrace& trace) : trace_(trace), band_(noise_of_difference(trace)) {
+    out_.intrinsic_ns.resize(trace.operations.size());
+    for (size_t i = 0; i < trace.operations.size(); ++i)
+      out_.intrinsic_ns[i] = static_cast<double>(trace.operations[i].end_ns - trace.operations[i].start_ns);
+    out_.blocker.assign(trace.operations.size(), kNone);
+    out_.estimated.assign(trace.resources.size(), 0);
+    out_.of_stage.resize(trace.stages.size());
+    out_.servers.resize(trace.resources.size());
+  }
+
+  OperationBlame run() {
+    by_resource_.resize(trace_.resources.size());
+    for (size_t i = 0; i < trace_.operations.size(); ++i)
+      if (trace_.operations[i].resource != kNone)
+        by_resource_[static_cast<size_t>(trace_.operations[i].resource)].push_back(static_cast<int32_t>(i));
+    // Stretch first: what CPU time is waited for is no part of it.
+    for (size_t i = 0; i < trace_.resources.size(); ++i) {
+      if (trace_.resources[i].kind == ResourceKind::kExclusive) sweep_exclusive(static_cast<int32_t>(i));
+      if (trace_.resources[i].kind == ResourceKind::kShared) sweep_shared(static_cast<int32_t>(i));
+    }
+    sweep_cores();
+    collect();
+    return std::move(out_);
+  }
+
+ private:
+  void sweep_exclusive(int32_t resource);
+  Servers servers_of(int32_t resource);
+  void sweep_shared(int32_t resource);
+  void sweep_cores();
+  void sweep_core_domain(const std::vector<int32_t>& resources);
+  void collect();
+  void put(int32_t operation, int32_t by, int32_t resource, double ns) {
+    if (ns > 0) records_.push_back({operation, {by, resource, ns}});
+  }
+
+  const TenantTrace& trace_;
+  int64_t band_;
+  std::vector<std::vector<int32_t>> by_resource_;
+  std::vector<Record> records_;
+  OperationBlame out_;
+};
+
+Servers Sweeper::servers_of(int32_t resource) {
+  const TenantResource& what = trace_.resources[static_cast<size_t>(resource)];
+  std::vector<Holding> all;
+  for (const int32_t number : by_resource_[static_cast<size_t>(resource)]) {
+    const TenantOperation& operation = trace_.operations[static_cast<size_t>(number)];
+    bool is_inner = false;
+    for (int32_t outer = operation.inside; outer != kNone; outer = trace_.operations[static_cast<size_t>(outer)].inside)
+      is_inner |= trace_.operations[static_cast<size_t>(outer)].resource == resource;
+    if (is_inner || operation.end_ns <= operation.start_ns) continue;
+    all.push_back({operation.start_ns, operation.end_ns, operation.tenant, number});
+    // A server that stays with a stage stays also between two of its operations.
+    if (!what.by_stage || all.size() < 2) continue;
+    Holding& before = all[all.size() - 2];
+    if (before.operation == number - 1 && trace_.operations[static_cast<size_t>(number) - 1].stage == operation.stage &&
+        operation.stage != kNone && operation.start_ns - operation.ready_ns <= band_)
+      before.end_ns = operation.start_ns;
+  }
+  for (const OtherHolder& other : trace_.others)
+    if (other.resource == resource)
+      all.push_back({other.start_ns, other.end_ns,
+                     blamed(trace_, other.is_recorder ? Blamed::kRecorder : Blamed::kSystem), kNone});
+  std::sort(all.begin(), all.end(), [](const Holding& a, const Holding& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns < b.end_ns;
+  });
+  const auto capacity = static_cast<size_t>(std::clamp(what.capacity, 1.0, 1e4));
+  // Noise of both ends of a hand-over, and some more: an overlap beyond it is no noise.
+  const int64_t near = 2 * band_;
+  Servers servers(capacity + 1);
+  for (const Holding& holding : all) {
+    // The server whose last holder ended nearest to it; noise may let the two overlap a little.
+    const auto distance = [&](size_t i) {
+      return servers[i].empty() ? std::numeric_limits<int64_t>::max()
+                                : std::abs(holding.start_ns - servers[i].back().end_ns);
+    };
+    size_t best = capacity;
+    for (size_t i = 0; i < capacity; ++i) {
+      if (!servers[i].empty() && servers[i].back().end_ns > holding.start_ns + near) continue;
+      if (best == capacity || distance(i) < distance(best)) best = i;
+    }
+    if (best == capacity) ++out_.contradictions;
+    if (best < capacity && !servers[best].empty()) {
+      Holding& before = servers[best].back();
+      const bool is_switch = what.switch_ns > 0 && before.by != holding.by && before.end_ns < holding.start_ns;
+      if (distance(best) <= near && !is_switch) before.end_ns = std::max(before.start_ns, holding.start_ns);
+    }
+    servers[best].push_back(holding);
+  }
+  return servers;
+}
+
+void Sweeper::sweep_exclusive(int32_t resource) {
+  Servers& servers = out_.servers[static_cast<size_t>(resource)];
+  servers = servers_of(resource);
+  const double dead = trace_.dead_band_ns();
+  for (const int32_t number : by_resource_[static_cast<size_t>(resource)]) {
+    const TenantOperation& operation = trace_.operations[static_cast<size_t>(number)];
+    const int64_t wait = operation.start_ns - operation.ready_ns;
+    if (wait <= 0 || static_cast<double>(wait) < dead) continue;
+    for (const BlameCell& cell : blame_wait(trace_, servers, number, operation.ready_ns, operation.start_ns,
+                                            &out_.blocker[static_cast<size_t>(number)]))
+      put(number, cell.by, resource, cell.ns);
+  }
+}
+
+// Events of things that begin and end; `Entry` numbers are the caller's.
+struct Event {
+  int64_t time_ns;
+  int32_t entry;
+  bool begins;
+};
+void sort_events(std::vector<Event>& events) {
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+    if (a.time_ns != b.time_ns) return a.time_ns < b.time_ns;
+    return a.begins != b.begins ? !a.begins : a.entry < b.entry;  // first what ends
+  });
+}
+
+void Sweeper::sweep_shared(int32_t resource) {
+  std::vector<Event> events;
+  for (const int32_t number : by_resource_[static_cast<size_t>(resource)]) {
+    const TenantOperation& operation = trace_.operations[static_cast<size_t>(number)];
+    if (operation.end_ns <= operation.start_ns) continue;
+    events.push_back({operation.start_ns, number, true});
+    events.push_back({operation.end_ns, number, false});
+  }
+  sort_events(events);
+  struct Active {
+    int32_t operation;
+    double lost = 0;         // of its time, to others
+    std::vector<double> to;  // tenants
+  };
+  std::vector<Active> active;
+  int64_t at = 0;
+  const size_t tenants = trace_.tenants.size();
+  for (const Event& event : events) {
+    const auto dt = static_cast<double>(event.time_ns - at);
+    if (active.size() > 1 && dt > 0) {
+      for (Active& self : active) {
+        const TenantOperation& slowed = trace_.operations[static_cast<size_t>(self.operation)];
+        double sum = 0;
+        for (const Active& other : active) {
+          if (&other == &self) continue;
+          const double a = trace_.slow(slowed.kind, trace_.operations[static_cast<size_t>(other.operation)].kind);
+          if (std::isnan(a))
+            ++out_.unmeasured_pairs;
+          else
+            sum += a;
+        }
+        if (sum <= 0) continue;
+        const double effective = trace_.saturation > 0 ? std::min(sum, trace_.saturation) : sum;
+        const double lost = dt * effective / (1 + effective);
+        self.lost += lost;
+        for (const Active& other : active) {
+          if (&other == &self) continue;
+          const TenantOperation& beside = trace_.operations[static_cast<size_t>(other.operation)];
+          const double a = trace_.slow(slowed.kind, beside.kind);
+          if (!std::isnan(a)) self.to[static_cast<size_t>(beside.tenant)] += lost * a / sum;
+        }
+      }
+    }
+    at = event.time_ns;
+    if (event.begins) {
+      active.push_back({event.entry, 0, std::vector<double>(tenants, 0)});
+      continue;
+    }
+    const auto done = std::find_if(active.begin(), active.end(),
+                                   [&event](const Active& one) { return one.operation == event.entry; });
+    const TenantOperation& operation = trace_.operations[static_cast<size_t>(event.entry)];
+    // While it did not run for want of a core, nobody slowed it.
+    const auto whole = static_cast<double>(operation.end_ns - operation.start_ns);
+    const double ran = 1 - static_cast<double>(operation.runnable_ns) / whole;
+    for (size_t i = 0; i < tenants; ++i) put(event.entry, static_cast<int32_t>(i), resource, done->to[i] * ran);
+    out_.intrinsic_ns[static_cast<size_t>(event.entry)] -= done->lost * ran;
+    active.erase(done);
+  }
+}
+
+// Run queues whose core sets meet are one.
+void Sweeper::sweep_cores() {
+  std::vector<uint8_t> done(trace_.resources.size(), 0);
+  const auto meet = [](const TenantResource& a, const TenantResource& b) {
+    return std::any_of(a.cores.begin(), a.cores.end(),
+                       [&b](int32_t core) { return std::find(b.cores.begin(), b.cores.end(), core) != b.cores.end(); });
+  };
+  for (size_t i = 0; i < trace_.resources.size(); ++i) {
+    if (done[i] || trace_.resources[i].kind != ResourceKind::kCores) continue;
+    std::vector<int32_t> domain{static_cast<int32_t>(i)};
+    done[i] = 1;
+    for (size_t next = 0; next < domain.size(); ++next)
+      for (size_t k = 0; k < trace_.resources.size(); ++k)
+        if (!done[k] && trace_.resources[k].kind == ResourceKind::kCores &&
+            meet(trace_.resources[static_cast<size_t>(domain[next])], trace_.resources[k])) {
+          done[k] = 1;
+          domain.push_back(static_cast<int32_t>(k));
+        }
+    sweep_core_domain(domain);
+  }
+}
+
+void Sweeper::sweep_core_domain(const std::vector<int32_t>& resources) {
+  const auto is_here = [&resources](int32_t resource) {
+    return std::find(resources.begin(), resources.end(), resource) != resources.end();
+  };
+  // Whoever uses these cores, and how many at once; what of it waited for them is to be split among the others.
+  struct User {
+    int64_t start_ns, end_ns;
+    int32_t by;
+    int32_t resource;
+    double cores;      // while it runs
+    double waited_ns;  // in total, exact
+    int32_t operation, stage;
+  };
+  std::vector<User> users;
+  const auto cores_of = [](int64_t cpu_ns, double ran_ns) {
+    if (cpu_ns < 0 || ran_ns <= 0) return 1.0;
+    return std::clamp(static_cast<double>(cpu_ns) / ran_ns, 0.0, 4096.0);
+  };
+  for (size_t i = 0; i < trace_.operations.size(); ++i) {
+    const TenantOperation& operation = trace_.operations[i];
+    const bool on_cores = operation.resource != kNone && is_here(operation.resource);
+    const int32_t cpu = trace_.tenants[static_cast<size_t>(operation.tenant)].cpu;
+    if (!on_cores && !(cpu != kNone && is_here(cpu) && (operation.cpu_ns > 0 || operation.runnable_ns > 0))) continue;
+    const bool is_outer =
+        i + 1 < trace_.operations.size() && trace_.operations[i + 1].inside == static_cast<int32_t>(i);
+    if (is_outer || operation.end_ns <= operation.start_ns) continue;
+    const auto waited = static_cast<double>(operation.runnable_ns);
+    const double ran = static_cast<double>(operation.end_ns - operation.start_ns) - waited;
+    users.push_back({operation.start_ns, operation.end_ns, operation.tenant, on_cores ? operation.resource : cpu,
+                     cores_of(operation.cpu_ns, ran), waited, static_cast<int32_t>(i), kNone});
+  }
+  for (size_t i = 0; i < trace_.stages.size(); ++i) {
+    const TenantStage& stage = trace_.stages[i];
+    const int32_t cpu = trace_.tenants[static_cast<size_t>(stage.tenant)].cpu;
+    if (cpu == kNone || !is_here(cpu)) continue;
+    int64_t left = stage.runnable_ns;
+    for (int32_t k = stage.first_operation; k < stage.first_operation + stage.operation_count; ++k)
+      left -= trace_.operations[static_cast<size_t>(k)].runnable_ns;
+    if (left <= 0) continue;
+    users.push_back({stage.start_ns, stage.end_ns, stage.tenant, cpu, 0, static_cast<double>(left), kNone,
+                     static_cast<int32_t>(i)});
+  }
+  for (const OtherHolder& other : trace_.others)
+    if (is_here(other.resource))
+      users.push_back({other.start_ns, other.end_ns,
+                       blamed(trace_, other.is_recorder ? Blamed::kRecorder : Blamed::kSystem), other.resource, 1, 0,
+                       kNone, kNone});
+  std::vector<Event> events;
+  for (size_t i = 0; i < users.size(); ++i) {
+    if (users[i].end_ns <= users[i].start_ns) continue;
+    events.push_back({users[i].start_ns, static_cast<int32_t>(i), true});
+    events.push_back({users[i].end_ns, static_cast<int32_t>(i), false});
+  }
+  sort_events(events);
+  const size_t count = trace_.tenants.size() + kBlamedCount;
+  struct Active {
+    int32_t user;
+    std::vector<double> crowded, beside;  // by blamed one: while there were too few cores; at all
+  };
+  std::vector<Active> active;
+  int64_t at = 0;
+  for (const Event& event : events) {
+    const auto dt = static_cast<double>(event.time_ns - at);
+    if (active.size() > 1 && dt > 0) {
+      double wanted = 0;
+      for (const Active& one : active) wanted += users[static_cast<size_t>(one.user)].cores;
+      for (Active& self : active) {
+        const User& user = users[static_cast<size_t>(self.user)];
+        if (user.waited_ns <= 0) continue;
+        const double own = user.cores, others = wanted - own;
+        if (others <= 0) continue;
+        const double capacity = trace_.resources[static_cast<size_t>(user.resource)].capacity;
+        // Processor sharing: everyone gets capacity / wanted.
+        const double density = std::max(0.0, 1 - capacity / std::max(wanted, 1e-9));
+        for (const Active& other : active) {
+          if (&other == &self) continue;
+          const User& beside = users[static_cast<size_t>(other.user)];
+          self.crowded[static_cast<size_t>(beside.by)] += dt * density * beside.cores / others;
+          self.beside[static_cast<size_t>(beside.by)] += dt * beside.cores / others;
+        }
+      }
+    }
+    at = event.time_ns;
+    if (event.begins) {
+      active.push_back({event.entry, {}, {}});
+      if (users[static_cast<size_t>(event.entry)].waited_ns > 0) {
+        active.back().crowded.assign(count, 0);
+        active.back().beside.assign(count, 0);
+      }
+      continue;
+    }
+    const auto done =
+        std::find_if(active.begin(), active.end(), [&event](const Active& one) { return one.user == event.entry; });
+    const User& user = users[static_cast<size_t>(event.entry)];
+    if (user.waited_ns > 0) {
+      double sum = 0, any = 0;
+      for (size_t i = 0; i < count; ++i) sum += done->crowded[i], any += done->beside[i];
+      const std::vector<double>& weights = sum > 0 ? done->crowded : done->beside;
+      const double whole = sum > 0 ? sum : any;
+      out_.estimated[static_cast<size_t>(user.resource)] = 1;
+      const auto give = [&](int32_t by, double ns) {
+        if (user.operation != kNone)
+          put(user.operation, by, user.resource, ns);
+        else
+          add_cell(out_.of_stage[static_cast<size_t>(user.stage)], by, user.resource, ns);
+      };
+      if (whole <= 0) give(blamed(trace_, Blamed::kUnknown), user.waited_ns);
+      for (size_t i = 0; i < count && whole > 0; ++i)
+        if (weights[i] > 0) give(static_cast<int32_t>(i), user.waited_ns * weights[i] / whole);
+      if (user.operation != kNone) out_.intrinsic_ns[static_cast<size_t>(user.operation)] -= user.waited_ns;
+    }
+    active.erase(done);
+  }
+}
+
+void Sweeper::collect() {
+  out_.first.assign(trace_.operations.size() + 1, 0);
+  for (const Record& record : records_) ++out_.first[static_cast<size_t>(record.operation) + 1];
+  for (size_t i = 1; i < out_.first.size(); ++i) out_.first[i] += out_.first[i - 1];
+  std::vector<uint32_t> next(out_.first.begin(), out_.first.end() - 1);
+  out_.cells.resize(records_.size());
+  for (const Record& record : records_) out_.cells[next[static_cast<size_t>(record.operation)]++] = record.cell;
+}
+
+}  // namespace
+
+std::vector<BlameCell> blame_wait(const TenantTrace& trace, const Servers& servers, int32_t number, int64_t from,
+                                  int64_t to, int32_t* blocker) {
+  const TenantOperation& operation = trace.operations[static_cast<size_t>(number)];
+  const TenantResource& what = trace.resources[static_cast<size_t>(operation.resource)];
+  const size_t capacity = servers.size() - 1;
+  const int64_t band = noise_of_difference(trace);
+  std::vector<BlameCell> cells;
+  if (to <= from) return cells;
+  const auto overlap = [&](const Holding& holding) {
+    return std::max<int64_t>(0, std::min(to, holding.end_ns) - std::max(from, holding.start_ns));
+  };
+  const auto first_after = [&](const std::vector<Holding>& holdings) {
+    return std::partition_point(holdings.begin(), holdings.end(),
+                                [from](const Holding& holding) { return holding.end_ns <= from; });
+  };
+  // Where more held it than there are servers, some clock is wrong: nobody knows who did.
+  int64_t contradicted = 0;
+  for (auto at = first_after(servers[capacity]); at != servers[capacity].end() && at->start_ns < to; ++at)
+    if (at->operation != number) contradicted += overlap(*at);
+  const auto whole = static_cast<double>(to - from);
+  const double believed = std::max(0.0, 1 - static_cast<double>(contradicted) / whole);
+  const double each = believed / static_cast<double>(capacity);
+  const int32_t system = blamed(trace, Blamed::kSystem);
+  const int32_t nobody = blamed(trace, trace.lost_records > 0 ? Blamed::kUnknown : Blamed::kIdle);
+  if (believed < 1) add_cell(cells, blamed(trace, Blamed::kUnknown), operation.resource, whole * (1 - believed));
+  int64_t latest = std::numeric_limits<int64_t>::min();
+  for (size_t i = 0; i < capacity; ++i) {
+    int64_t at_ns = from;
+    // Nobody held it; where a server takes time from one tenant to another, that is what it did.
+    const auto give_gap = [&](int64_t until) {
+      int64_t gap = until - at_ns;
+      if (gap <= 0) return;
+      if (what.switch_ns > 0) {
+        const int64_t on_the_way = std::min(gap, what.switch_ns + band);
+        add_cell(cells, system, operation.resource, static_cast<double>(on_the_way) * each);
+        gap -= on_the_way;
+      }
+      add_cell(cells, nobody, operation.resource, static_cast<double>(gap) * each);
+    };
+    for (auto at = first_after(servers[i]); at != servers[i].end() && at->start_ns < to; ++at) {
+      if (at->operation == number) continue;
+      const int64_t start = std::max(at_ns, at->start_ns), end = std::min(to, at->end_ns);
+      if (end <= start) continue;
+      give_gap(start);
+      add_cell(cells, at->by, operation.resource, static_cast<double>(end - start) * each);
+      at_ns = end;
+      if (blocker && at->end_ns > latest && at->operation != kNone) {
+        latest = at->end_ns;
+        *blocker = at->operation;
+      }
+    }
+    give_gap(to);
+  }
+  return cells;
+}
+
+OperationBlame blame_operations(const TenantTrace& trace) {
+  return Sweeper(trace).run();
+}
+
+}  // namespace strobe::analyze
