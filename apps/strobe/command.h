@@ -36,6 +36,7 @@ std::unique_ptr<Command> make_advise_command();
 std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_query_command();
 std::unique_ptr<Command> make_critical_path_command();
+std::unique_ptr<Command> make_predictability_command();
 std::unique_ptr<Command> make_what_if_command();
 std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_info_command();

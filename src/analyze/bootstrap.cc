@@ -149,6 +149,12 @@ class Series {
   bool is_mean_of_data_ = false;
 };
 
+// Below which share of the resamples an interval begins: 2.5 %, widened for few blocks.
+double tail_of_interval(size_t block_count) {
+  const auto blocks = static_cast<double>(std::max<size_t>(4, block_count));
+  return normal_below(-std::sqrt(blocks / (blocks - 1)) * student_975(blocks - 1));
+}
+
 }  // namespace
 
 Result<Statistic> parse_statistic(const std::string& name) {
@@ -226,12 +232,20 @@ RatioInterval ratio_interval(std::span<const double> a, std::span<const double> 
     ratios.push_back(of_b / of_a);
   }
   std::sort(ratios.begin(), ratios.end());
-  const auto blocks =
-      static_cast<double>(std::max<size_t>(4, std::min(series_a.block_count(), series_b.block_count())));
-  const double tail = normal_below(-std::sqrt(blocks / (blocks - 1)) * student_975(blocks - 1));
+  const double tail = tail_of_interval(std::min(series_a.block_count(), series_b.block_count()));
   result.low = quantile_sorted(ratios, tail);
   result.high = quantile_sorted(ratios, 1 - tail);
   return result;
+}
+
+ValueInterval value_interval(std::span<const double> values, Statistic statistic, int resamples, uint64_t seed) {
+  Series series(values, statistic);
+  Random random(seed);
+  std::vector<double> drawn;
+  for (int i = 0; i < resamples; ++i) drawn.push_back(series.resampled(random));
+  std::sort(drawn.begin(), drawn.end());
+  const double tail = tail_of_interval(series.block_count());
+  return {quantile_sorted(drawn, tail), quantile_sorted(drawn, 1 - tail)};
 }
 
 }  // namespace strobe::analyze

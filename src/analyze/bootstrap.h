@@ -39,4 +39,11 @@ struct RatioInterval {
 RatioInterval ratio_interval(std::span<const double> a, std::span<const double> b, Statistic statistic,
                              int resamples = 2000, uint64_t seed = 1);
 
+struct ValueInterval {
+  double low = 0, high = 0;
+};
+// The same of one series' own statistic.
+ValueInterval value_interval(std::span<const double> values, Statistic statistic, int resamples = 2000,
+                             uint64_t seed = 1);
+
 }  // namespace strobe::analyze

@@ -208,10 +208,23 @@ class CellRun {
         if (options_.on_progress)
           options_.on_progress(static_cast<double>(monotonic_ns() - window) / 1e9, cell_.duration_s);
       }
+      if (!stop_requested()) mark_what_was_due();
     }
     stopped_ = stop_requested();
     board_->stop = true;
     wait_for_the_end(never, end);
+  }
+
+  // Frames that a tenant would have had, had it lived: they are missed, too.
+  void mark_what_was_due() const {
+    static const record::Name not_sent(words::kNotSent);
+    for (size_t i = 0; i < watched_.size(); ++i) {
+      if (!ended(i) || status(i).phase == Phase::kDone) continue;
+      const TenantSpec& spec = cell_.tenants[i];
+      const auto due = static_cast<int64_t>((cell_.warmup_s + cell_.duration_s - 1e-3 * spec.offset_ms) * spec.rate_hz);
+      const record::Category of_tenant(spec.name, words::kTenantDomain);
+      for (int64_t frame = status(i).sent; frame < due; ++frame) record::mark(not_sent, frame, of_tenant);
+    }
   }
 
   static int64_t next_look() { return monotonic_ns() + kLook_ns; }

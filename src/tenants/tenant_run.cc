@@ -81,11 +81,16 @@ class TenantRun {
 
   Result<void> run() {
     const int64_t begin = place_.board->begin_ns.load();
-    std::thread source([this, begin] { send_all(begin); });
-    auto done = take_all();
-    if (!done) queue_.cancel();
-    source.join();
-    return done;
+    // However the work ends, by an exception of an engine, too, the source's thread ends with it.
+    struct Source {
+      std::thread thread;
+      Queue& queue;
+      ~Source() {
+        queue.cancel();
+        thread.join();
+      }
+    } source{std::thread([this, begin] { send_all(begin); }), queue_};
+    return take_all();
   }
 
  private:
