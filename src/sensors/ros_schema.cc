@@ -223,7 +223,7 @@ class Schema::Printer {
 
  private:
   void message(const Type& type, int depth) {
-    if (depth > kMaxDepth) in_.fail("messages are nested too deeply");
+    if (depth > kMaxDepth) return in_.fail("messages are nested too deeply");
     out_ += '{';
     if (type.fields.empty()) in_.value<uint8_t>();  // an empty structure is sent as one byte
     bool first = true;
