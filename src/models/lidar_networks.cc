@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/file.h"
+#include "models/monocular3d.h"
 #include "models/seed.h"
 
 namespace strobe::models {
@@ -40,14 +41,15 @@ struct Rare {
   std::string_view layer_suffix;
   int64_t first_channel;
 };
-constexpr Rare kRare[] = {{"head.classes", 0}, {"centres", kCentreRegression}, {"heatmap", 0}};
+constexpr Rare kRare[] = {
+    {"head.classes", 0}, {"centres", kCentreRegression}, {"head.monocular", kMonocularRegression}};
 
 // Small weights, so that no box of a seeded network is larger than its anchor by much, and few boxes.
 void make_rare(Graph& graph) {
   constexpr float kRareObject = -4.6F;  // logit of 0.01
   for (Layer& layer : graph.layers) {
     auto* conv = std::get_if<Convolution>(&layer.operation);
-    if (conv == nullptr || conv->bias == nullptr) continue;
+    if (conv == nullptr || conv->bias == nullptr || !layer.name.starts_with("head.")) continue;
     Tensor weight = *conv->weight;
     for (float& value : weight.values) value *= 0.1F;
     conv->weight = std::make_shared<const Tensor>(std::move(weight));

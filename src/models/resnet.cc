@@ -4,6 +4,7 @@
 #include <array>
 
 #include "models/module_builder.h"
+#include "models/resnet.h"
 #include "models/zoo.h"
 
 namespace strobe::models {
@@ -11,24 +12,27 @@ namespace {
 
 class Resnet {
  public:
-  Resnet(std::string name, bool bottleneck, std::array<int, 4> blocks)
-      : build_(std::move(name)), bottleneck_(bottleneck), blocks_(blocks) {}
+  Resnet(ModuleBuilder& build, bool bottleneck, std::array<int, 4> blocks)
+      : build_(build), bottleneck_(bottleneck), blocks_(blocks) {}
 
-  Result<Graph> run(const ZooOptions& options) {
-    LayerId x = build_.picture(options, 224);
+  void run(const ZooOptions& options) {
+    LayerId x = trunk(build_.picture(options, 224), blocks_.size());
+    x = build_.average_to_vector("avgpool", x);
+    build_.linear("fc", x, options.classes ? options.classes : 1000);
+  }
+
+  LayerId trunk(LayerId x, size_t stages) {
     x = build_.convolution("conv1", x, {.channels = 64, .kernel = 7, .stride = 2, .pad = 3});
     x = build_.batch_norm("bn1", x);
     x = build_.relu("relu", x);
     x = build_.max_pool("maxpool", x, 3, 2, 1, false);
-    for (size_t stage = 0; stage < blocks_.size(); ++stage) {
+    for (size_t stage = 0; stage < stages; ++stage) {
       for (int block = 0; block < blocks_[stage]; ++block) {
         const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
         x = residual(fmt::format("layer{}.{}", stage + 1, block), x, int64_t{64} << stage, stride);
       }
     }
-    x = build_.average_to_vector("avgpool", x);
-    build_.linear("fc", x, options.classes ? options.classes : 1000);
-    return std::move(build_).finish();
+    return x;
   }
 
  private:
@@ -56,18 +60,26 @@ class Resnet {
     return build_.relu(name + ".relu", build_.append(name + ".add", Add{}, {y, x}));
   }
 
-  ModuleBuilder build_;
+  ModuleBuilder& build_;
   bool bottleneck_;
   std::array<int, 4> blocks_;
 };
 
 }  // namespace
 
+LayerId add_resnet18_trunk(ModuleBuilder& build, LayerId picture, size_t stages) {
+  return Resnet(build, false, {2, 2, 2, 2}).trunk(picture, stages);
+}
+
 Result<Graph> make_resnet18(const ZooOptions& options) {
-  return Resnet("resnet18", false, {2, 2, 2, 2}).run(options);
+  ModuleBuilder build("resnet18");
+  Resnet(build, false, {2, 2, 2, 2}).run(options);
+  return std::move(build).finish();
 }
 Result<Graph> make_resnet50(const ZooOptions& options) {
-  return Resnet("resnet50", true, {3, 4, 6, 3}).run(options);
+  ModuleBuilder build("resnet50");
+  Resnet(build, true, {3, 4, 6, 3}).run(options);
+  return std::move(build).finish();
 }
 
 }  // namespace strobe::models
