@@ -46,6 +46,14 @@ T read_integer(JsonCursor& in) {
   return static_cast<T>(v);
 }
 
+// Microseconds, of which nanoseconds can still be made.
+int64_t read_time(JsonCursor& in) {
+  constexpr int64_t kFarthest = 4'000'000'000'000'000;
+  const int64_t v = in.integer();
+  if (v < -kFarthest || v > kFarthest) in.fault(fmt::format("{} is no time in microseconds", v));
+  return v;
+}
+
 uint32_t row_number(size_t row) {
   return static_cast<uint32_t>(row);
 }
@@ -271,7 +279,7 @@ class NuScenesLoader {
         "sample", {"token", "timestamp", "scene_token"},
         [](JsonCursor& in, std::string_view key, Row& row, Seen& seen) {
           if (key == "token") return row.token = in.string(), seen |= 1, true;
-          if (key == "timestamp") return row.timestamp_us = in.integer(), seen |= 2, true;
+          if (key == "timestamp") return row.timestamp_us = read_time(in), seen |= 2, true;
           if (key == "scene_token") return row.scene_token = in.string(), seen |= 4, true;
           if (key == "prev") return row.before = in.string(), true;
           if (key == "next") return row.after = in.string(), true;
@@ -420,7 +428,7 @@ class NuScenesLoader {
           if (row.unwanted) return false;
           if (key == "translation") return row.pose.translation = read_vector(in), seen |= 2, true;
           if (key == "rotation") return row.pose.rotation = read_quaternion(in), seen |= 4, true;
-          if (key == "timestamp") return row.timestamp_us = in.integer(), true;
+          if (key == "timestamp") return row.timestamp_us = read_time(in), true;
           return false;
         },
         [this](Row& row) -> Result<void> {
@@ -443,7 +451,7 @@ class NuScenesLoader {
           if (key == "sample_token") return row.sample_token = in.string(), seen |= 2, true;
           if (key == "ego_pose_token") return row.ego_pose_token = in.string(), seen |= 4, true;
           if (key == "calibrated_sensor_token") return row.calibrated_token = in.string(), seen |= 8, true;
-          if (key == "timestamp") return row.timestamp_us = in.integer(), seen |= 16, true;
+          if (key == "timestamp") return row.timestamp_us = read_time(in), seen |= 16, true;
           if (key == "filename") return row.filename = in.string(), seen |= 32, true;
           if (key == "is_key_frame") return row.is_key_frame = in.boolean(), seen |= 64, true;
           if (key == "fileformat") return row.fileformat = in.string(), true;

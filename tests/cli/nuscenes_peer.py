@@ -1,8 +1,8 @@
-"""What nuscenes-devkit (PyPI) says: its metrics, velocities and boxes of sweeps, as JSON on stdout.
+"""What nuscenes-devkit (PyPI) says of a result file, as JSON on stdout; and how long it took.
 
 Packages that the devkit imports for drawing alone are replaced by nothing where they are absent.
 
-nuscenes_peer.py metrics ROOT RESULTS SPLIT | velocities ROOT | boxes ROOT
+nuscenes_peer.py ROOT RESULTS SPLIT
 """
 import importlib
 import json
@@ -56,17 +56,5 @@ def metrics(root, results, split):
     return {**figures.serialize(), "seconds": {"load": loaded - start, "evaluate": done - loaded}}
 
 
-def velocities(root):
-    database = NuScenes(version="v1.0-mini", dataroot=root, verbose=False)
-    return {row["token"]: [float(v) for v in database.box_velocity(row["token"])] for row in database.sample_annotation}
-
-
-def boxes(root):
-    database = NuScenes(version="v1.0-mini", dataroot=root, verbose=False)
-    return {row["token"]: {box.token: [*map(float, box.center), *map(float, box.orientation.elements)]
-                           for box in database.get_boxes(row["token"])} for row in database.sample_data}
-
-
 if __name__ == "__main__":
-    answer = {"metrics": metrics, "velocities": velocities, "boxes": boxes}[sys.argv[1]](*sys.argv[2:])
-    json.dump(plain(answer), sys.stdout)
+    json.dump(plain(metrics(*sys.argv[1:])), sys.stdout)
