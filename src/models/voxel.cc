@@ -19,19 +19,40 @@ struct Grid {
   int32_t columns, rows;
 };
 
+// The place along one side, within the grid also for what is outside it or no number.
+STROBE_VOXEL_BODY int32_t place_of(float value, float low, float inverse, float last) {
+  float at = (value - low) * inverse;
+  at = at >= 0 ? at : 0;       // false for what is no number
+  at = at < last ? at : last;  // the quotient of a point just below `high` may round up to the next cell
+  return static_cast<int32_t>(at);
+}
+
 // cell[i] of every point, -1 where it is outside. A comparison with what is no number is false.
 STROBE_VOXEL_BODY void cells_body(const float* __restrict points, int64_t stride, int64_t count, const Grid& grid,
                                   int32_t* __restrict cell) {
   const Grid g = grid;
-  for (int64_t i = 0; i < count; ++i) {
-    const float x = points[i * stride], y = points[i * stride + 1], z = points[i * stride + 2];
-    const bool inside =
-        (x >= g.low[0]) & (x < g.high[0]) & (y >= g.low[1]) & (y < g.high[1]) & (z >= g.low[2]) & (z < g.high[2]);
-    // The quotient of a point just below `high` may round up to the next cell.
-    const float px = inside ? (x - g.low[0]) * g.inverse_x : 0, py = inside ? (y - g.low[1]) * g.inverse_y : 0;
-    const int32_t column = std::min(static_cast<int32_t>(px), g.columns - 1);
-    const int32_t row = std::min(static_cast<int32_t>(py), g.rows - 1);
-    cell[i] = inside ? row * g.columns + column : -1;
+  const float last_x = static_cast<float>(g.columns - 1), last_y = static_cast<float>(g.rows - 1);
+  constexpr int64_t kChunk = 64;
+  for (int64_t begin = 0; begin < count; begin += kChunk) {
+    // The strided loads go first and alone, so that the arithmetic after them is vectorised.
+    float x[kChunk] = {}, y[kChunk] = {}, z[kChunk] = {};
+    int32_t found[kChunk];
+    const int64_t here = std::min(kChunk, count - begin);
+    for (int64_t i = 0; i < here; ++i) {
+      const float* point = points + (begin + i) * stride;
+      x[i] = point[0];
+      y[i] = point[1];
+      z[i] = point[2];
+    }
+    for (int64_t i = 0; i < kChunk; ++i) {
+      const int32_t inside = static_cast<int32_t>(x[i] >= g.low[0]) & static_cast<int32_t>(x[i] < g.high[0]) &
+                             static_cast<int32_t>(y[i] >= g.low[1]) & static_cast<int32_t>(y[i] < g.high[1]) &
+                             static_cast<int32_t>(z[i] >= g.low[2]) & static_cast<int32_t>(z[i] < g.high[2]);
+      const int32_t at =
+          place_of(y[i], g.low[1], g.inverse_y, last_y) * g.columns + place_of(x[i], g.low[0], g.inverse_x, last_x);
+      found[i] = (at + 1) * inside - 1;
+    }
+    std::memcpy(cell + begin, found, static_cast<size_t>(here) * sizeof(int32_t));
   }
 }
 STROBE_VOXEL_KERNEL(void, cells_of,
@@ -41,57 +62,55 @@ STROBE_VOXEL_KERNEL(void, cells_of,
 struct Block {
   const float* staged;    // of its first pillar
   const int32_t* counts;  // kBlock
-  const float *centre_x, *centre_y;
+  const float* sums;      // kBlock x 4
+  float centre_x[kBlock], centre_y[kBlock];
   float intensity_scale;
   int64_t max_points, rows, max_pillars;
   float* features;  // of its first pillar
 };
 
 // One lane a pillar: kBlock pillars side by side, a row of points after the other.
-STROBE_VOXEL_BODY void block_body(const Block& of) {
-  const Block b = of;
-  float mean_x[kBlock] = {}, mean_y[kBlock] = {}, mean_z[kBlock] = {};
-  float x[kBlock], y[kBlock], z[kBlock], w[kBlock];
-  const auto load = [&](int64_t row) {
-    for (int64_t i = 0; i < kBlock; ++i) {
-      const float* point = b.staged + (i * b.max_points + row) * 4;
-      const bool there = row < b.counts[i];
-      x[i] = there ? point[0] : 0;
-      y[i] = there ? point[1] : 0;
-      z[i] = there ? point[2] : 0;
-      w[i] = there ? point[3] : 0;
-    }
-  };
-  for (int64_t row = 0; row < b.rows; ++row) {
-    load(row);
-    for (int64_t i = 0; i < kBlock; ++i) {
-      mean_x[i] += x[i];
-      mean_y[i] += y[i];
-      mean_z[i] += z[i];
-    }
-  }
+STROBE_VOXEL_BODY void block_body(const Block& b) {
+  float mean_x[kBlock], mean_y[kBlock], mean_z[kBlock], centre_x[kBlock], centre_y[kBlock];
+  int32_t counts[kBlock];
   for (int64_t i = 0; i < kBlock; ++i) {
-    const auto count = static_cast<float>(std::max(b.counts[i], 1));
-    mean_x[i] /= count;
-    mean_y[i] /= count;
-    mean_z[i] /= count;
+    counts[i] = b.counts[i];
+    const auto count = static_cast<float>(std::max(counts[i], 1));
+    mean_x[i] = b.sums[4 * i] / count;
+    mean_y[i] = b.sums[4 * i + 1] / count;
+    mean_z[i] = b.sums[4 * i + 2] / count;
+    centre_x[i] = b.centre_x[i];
+    centre_y[i] = b.centre_y[i];
   }
   const int64_t plane = b.max_points * b.max_pillars;
+  const float scale = b.intensity_scale;
   for (int64_t row = 0; row < b.rows; ++row) {
-    load(row);
-    float* out = b.features + row * b.max_pillars;
+    // The gathering goes first and alone, from memory that is always there, and nothing is written to where something
+    // is read: the arithmetic in between is vectorised.
+    float x[kBlock], y[kBlock], z[kBlock], w[kBlock];
     for (int64_t i = 0; i < kBlock; ++i) {
-      const float there = row < b.counts[i] ? 1.0F : 0.0F;
-      out[i] = x[i];
-      out[plane + i] = y[i];
-      out[2 * plane + i] = z[i];
-      out[3 * plane + i] = w[i] * b.intensity_scale;
-      out[4 * plane + i] = (x[i] - mean_x[i]) * there;
-      out[5 * plane + i] = (y[i] - mean_y[i]) * there;
-      out[6 * plane + i] = (z[i] - mean_z[i]) * there;
-      out[7 * plane + i] = (x[i] - b.centre_x[i]) * there;
-      out[8 * plane + i] = (y[i] - b.centre_y[i]) * there;
+      const float* point = b.staged + (i * b.max_points + row) * 4;
+      x[i] = point[0];
+      y[i] = point[1];
+      z[i] = point[2];
+      w[i] = point[3];
     }
+    float value[kPillarFeatures][kBlock];
+    for (int64_t i = 0; i < kBlock; ++i) {
+      // What an earlier sweep left is finite, so that a factor takes it away.
+      const float there = row < counts[i] ? 1.0F : 0.0F;
+      value[0][i] = x[i] * there;
+      value[1][i] = y[i] * there;
+      value[2][i] = z[i] * there;
+      value[3][i] = w[i] * scale * there;
+      value[4][i] = (x[i] - mean_x[i]) * there;
+      value[5][i] = (y[i] - mean_y[i]) * there;
+      value[6][i] = (z[i] - mean_z[i]) * there;
+      value[7][i] = (x[i] - centre_x[i]) * there;
+      value[8][i] = (y[i] - centre_y[i]) * there;
+    }
+    float* out = b.features + row * b.max_pillars;
+    for (int64_t f = 0; f < kPillarFeatures; ++f) std::memcpy(out + f * plane, value[f], sizeof value[f]);
   }
 }
 STROBE_VOXEL_KERNEL(void, write_pillars, (const Block& block), block_body(block))
@@ -108,6 +127,7 @@ Pillars::Pillars(const PillarRule& rule) : rule_(rule), columns_(rule.columns())
   const int64_t blocks = blocks_of(rule.max_pillars);
   counts_.resize(static_cast<size_t>(blocks * kBlock));
   staged_.resize(static_cast<size_t>(blocks * kBlock * rule.max_points * 4));
+  sums_.resize(static_cast<size_t>(blocks * kBlock * 4));
   written_.resize(static_cast<size_t>(blocks));
   pillar_of_.assign(static_cast<size_t>(columns_ * rows_), -1);
   cells_.reserve(static_cast<size_t>(rule.max_pillars));
@@ -153,6 +173,7 @@ void Pillars::place(std::span<const float> points, int columns) {
       }
       pillar = static_cast<int32_t>(cells_.size());
       cells_.push_back(cell);
+      std::fill_n(sums_.data() + 4 * pillar, 4, 0.0F);
     }
     int32_t& held = counts_[static_cast<size_t>(pillar)];
     if (held == rule_.max_points) {
@@ -161,7 +182,9 @@ void Pillars::place(std::span<const float> points, int columns) {
     }
     float* place = staged_.data() + (pillar * rule_.max_points + held++) * 4;
     std::memcpy(place, points.data() + i * step, 4 * sizeof(float));
-    if (!std::isfinite(place[3])) place[3] = 0;  // an intensity that is no number would spoil every sum
+    if (!std::isfinite(place[3])) place[3] = 0;  // an intensity that is no number would spoil all that follows
+    float* sum = sums_.data() + 4 * pillar;
+    for (int axis = 0; axis < 3; ++axis) sum[axis] += place[axis];
   }
 }
 
@@ -181,22 +204,21 @@ void Pillars::write_block(int64_t block) {
   before = rows;
   if (rows == 0) return;
 
-  float centre_x[kBlock] = {}, centre_y[kBlock] = {};
+  Block of{};
+  of.staged = staged_.data() + static_cast<int64_t>(first) * rule_.max_points * 4;
+  of.counts = counts;
+  of.sums = sums_.data() + 4 * first;
+  of.intensity_scale = rule_.intensity_scale;
+  of.max_points = rule_.max_points;
+  of.rows = rows;
+  of.max_pillars = rule_.max_pillars;
+  of.features = features_.data() + first;
   for (int64_t i = 0; i < kBlock && first + static_cast<size_t>(i) < cells_.size(); ++i) {
     const int32_t cell = cells_[first + static_cast<size_t>(i)];
     const auto column = static_cast<float>(cell % columns_), row = static_cast<float>(cell / columns_);
-    centre_x[i] = rule_.low[0] + (column + 0.5F) * rule_.side_x;
-    centre_y[i] = rule_.low[1] + (row + 0.5F) * rule_.side_y;
+    of.centre_x[i] = rule_.low[0] + (column + 0.5F) * rule_.side_x;
+    of.centre_y[i] = rule_.low[1] + (row + 0.5F) * rule_.side_y;
   }
-  Block of{staged_.data() + static_cast<int64_t>(first) * rule_.max_points * 4,
-           counts,
-           centre_x,
-           centre_y,
-           rule_.intensity_scale,
-           rule_.max_points,
-           rows,
-           rule_.max_pillars,
-           features_.data() + first};
   if (width == kBlock) {
     write_pillars(of);
     return;

@@ -56,6 +56,7 @@ class Pillars {
   std::vector<int32_t> pillar_of_;  // by cell; -1: none
   std::vector<int32_t> cell_of_;    // by point; -1: out of range
   std::vector<float> staged_;       // pillar, point, 4
+  std::vector<float> sums_;         // pillar, 4: of x, y, z
   std::vector<int32_t> written_;    // by block of pillars: rows of points that are not zero
   int64_t in_range_ = 0, dropped_ = 0;
 };
