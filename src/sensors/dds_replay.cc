@@ -19,6 +19,9 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kClockPeriod = kSecond / 40;
 constexpr int64_t kSlice = kSecond / 10;  // how long Ctrl-C may go unseen
 
+// From the moment a writer knows a reader until the reader knows the writer: 0.75 s of cyclonedds 11, which passes over
+// what was written before.
+constexpr int64_t kSettle = kSecond;
 constexpr size_t kRemembered = 100'000;  // an endless loop's memory stays flat
 
 int64_t now_ns() {
@@ -59,7 +62,7 @@ class Replay {
     };
     const int64_t end = now_ns() + options_.wait.count() * 1'000'000;
     while (none() && now_ns() < end && !stop_) sleep_until(now_ns() + kSecond / 50);
-    if (!none()) sleep_until(now_ns() + 3 * kSecond / 10);
+    if (!none() && !stop_) sleep_until(now_ns() + kSettle);
   }
 
   Result<ReplaySummary> run() {

@@ -33,8 +33,8 @@ struct ReplayOptions {
   double rate = 1;     // 2: twice as fast as the times say
   bool loop = false;   // from the beginning again, until stopped
   bool clock = false;  // /clock: the time of each message, and 40 times a second in between
-  // How long to wait for a first reader; then 0.3 s more for the others, since a volatile writer's messages before the
-  // match are lost to a reader.
+  // How long to wait for a first reader; then 1 s more, since it must find the writers, too, and a volatile writer's
+  // messages before that are lost to it.
   std::chrono::milliseconds wait{2000};
 };
 

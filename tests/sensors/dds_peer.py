@@ -1,6 +1,7 @@
 """The other side of the tests of DDS: PyPI's cyclonedds, which shares no code with Fast DDS.
 
-    dds_peer.py read DOMAIN TOPIC COUNT     prints "ready", then one JSON line for each PointCloud2
+    dds_peer.py read DOMAIN TOPIC COUNT     prints "matched" once it knows the writer, then one JSON line
+                                            for each PointCloud2
     dds_peer.py write DOMAIN TOPIC COUNT    writes COUNT of them to the first reader
     dds_peer.py vanish DOMAIN TOPIC COUNT   reads COUNT and is gone without a word
     dds_peer.py hash DOMAIN TOPIC COUNT     prints the user data of the topic's writer
@@ -94,10 +95,13 @@ def main():
         wait_for(lambda: not writer.get_matched_subscriptions())  # until the reader has what it wanted
         return
     reader = DataReader(participant, topic, qos=qos)
-    print("ready", flush=True)
+    wait_for(lambda: len(reader.get_matched_publications()) > 0)
+    print("matched", flush=True)
     seen, end = 0, time.monotonic() + 20
     while seen < count and time.monotonic() < end:
         for cloud in reader.take(N=20):
+            if not hasattr(cloud, "header"):
+                continue  # news about a writer
             seen += 1
             print(json.dumps({"sec": cloud.header.stamp.sec, "nanosec": cloud.header.stamp.nanosec,
                               "frame_id": cloud.header.frame_id, "width": cloud.width,
