@@ -248,6 +248,7 @@ class TorchTrainer : public Trainer {
                         kEpsilon, /*amsgrad=*/false, /*maximize=*/false);
     } else {
       const bool first = step_.item<float>() == 1;
+      if (options_.momentum == 0) means.clear();  // ATen takes none without momentum
       at::_fused_sgd_(values, gradients, means, decay, options_.momentum, learning_rate, /*dampening=*/0,
                       /*nesterov=*/options_.momentum > 0, /*maximize=*/false, /*is_first_step=*/first);
     }
