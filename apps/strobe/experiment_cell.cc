@@ -118,6 +118,31 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
   return figures;
 }
 
+// Everything but cell.json's word on how it went, which `result` brings.
+Result<void> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json result) {
+  const fs::path spool = folder / "spool", predictions = folder / "predictions";
+  STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
+  for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
+  timeline.facts["experiment.cell"] = cell.folder;
+  STROBE_TRY(trace::write_store(timeline, folder / "trace.sqlite"));
+  STROBE_ASSIGN(const Json figures, write_results(timeline, cell, folder));
+  STROBE_TRY(merge_predictions(cell, predictions, folder));
+  std::error_code ignored;
+  fs::remove_all(spool, ignored);
+  fs::remove_all(predictions, ignored);
+  if (figures.contains("tenants")) result["figures"] = figures["tenants"];
+  if (figures.contains("notes")) result["notes"] = figures["notes"];
+  return write_file(folder / "cell.json", result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Json head_json(const tenants::Cell& cell, CellStatus status, const std::string& reason) {
+  return {{"cell", cell.folder},
+          {"run_index", cell.index},
+          {"factors", factors_json(cell)},
+          {"status", to_string(status)},
+          {"reason", reason}};
+}
+
 }  // namespace
 
 Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path& folder, const std::atomic<bool>& stop,
@@ -129,24 +154,18 @@ Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path
       const tenants::CellOutcome outcome,
       tenants::run_cell(cell.spec,
                         {.spool = spool, .predictions = predictions, .stop = &stop, .on_progress = on_progress}));
-  STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
-  for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
-  timeline.facts["experiment.cell"] = cell.folder;
-  STROBE_TRY(trace::write_store(timeline, folder / "trace.sqlite"));
-  STROBE_ASSIGN(const Json figures, write_results(timeline, cell, folder));
-  STROBE_TRY(merge_predictions(cell, predictions, folder));
-  std::error_code ignored;
-  fs::remove_all(spool, ignored);
-  fs::remove_all(predictions, ignored);
   const CellStatus status = outcome.stopped       ? CellStatus::kInterrupted
                             : outcome.succeeded() ? CellStatus::kSuccess
                                                   : CellStatus::kFailed;
-  Json result = {{"cell", cell.folder},         {"run_index", cell.index},      {"factors", factors_json(cell)},
-                 {"status", to_string(status)}, {"reason", reason_of(outcome)}, {"tenants", outcome_json(outcome)}};
-  if (figures.contains("tenants")) result["figures"] = figures["tenants"];
-  if (figures.contains("notes")) result["notes"] = figures["notes"];
-  STROBE_TRY(write_file(folder / "cell.json", result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  Json result = head_json(cell, status, reason_of(outcome));
+  result["tenants"] = outcome_json(outcome);
+  STROBE_TRY(finish_cell(cell, folder, std::move(result)));
   return status;
+}
+
+Result<void> recover_experiment_cell(const tenants::Cell& cell, const fs::path& folder, CellStatus status,
+                                     const std::string& reason) {
+  return finish_cell(cell, folder, head_json(cell, status, reason));
 }
 
 }  // namespace strobe::app

@@ -21,4 +21,9 @@ Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const std::fil
                                        const std::atomic<bool>& stop,
                                        const std::function<void(double seconds, double of)>& on_progress);
 
+// The same files out of what a cell's process left that did not come to its end. Errors: kIo, and that nothing was
+// recorded.
+Result<void> recover_experiment_cell(const tenants::Cell& cell, const std::filesystem::path& folder, CellStatus status,
+                                     const std::string& reason);
+
 }  // namespace strobe::app

@@ -129,12 +129,25 @@ class Grid {
       record.status = "failed";
       record.reason = error_text(i);
     }
+    if (!written.is_object() && (!in_time || WIFSIGNALED(wait_status)))
+      recover(i, in_time ? CellStatus::kFailed : CellStatus::kTimeout, record.reason);
     if (record.status == "success") {
       STROBE_TRY(write_file(cell_folder(i) / "settings.yaml", experiment_.cells[i].settings));
     } else if (record.status != "interrupted") {
       log_failure(cell, record);
     }
     return {};
+  }
+
+  // What the cell's process had recorded when it died; again in a process of its own.
+  void recover(size_t i, CellStatus status, const std::string& reason) const {
+    std::fflush(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto recovered = recover_experiment_cell(experiment_.cells[i], cell_folder(i), status, reason);
+      ::_exit(recovered ? 0 : 3);
+    }
+    if (child > 0) ::waitpid(child, nullptr, 0);
   }
 
   static double limit_of(const tenants::CellSpec& spec) {

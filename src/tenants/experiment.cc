@@ -209,6 +209,7 @@ class SpecReader {
                return read_word<SourceSpec::Kind>(value,
                                                   {{"synthetic", SourceSpec::Kind::kSynthetic},
                                                    {"media", SourceSpec::Kind::kMedia},
+                                                   {"sweeps", SourceSpec::Kind::kSweeps},
                                                    {"nuscenes", SourceSpec::Kind::kNuscenes},
                                                    {"mcap", SourceSpec::Kind::kMcap}},
                                                   source.kind);
@@ -274,9 +275,11 @@ class SpecReader {
   static SourceSpec::Kind kind_of(const std::string& path) {
     std::error_code ignored;
     if (path.ends_with(".mcap")) return SourceSpec::Kind::kMcap;
-    if (fs::is_directory(path, ignored))
-      for (const auto& entry : fs::directory_iterator(path, ignored))
-        if (entry.path().filename().string().starts_with("v1.0-")) return SourceSpec::Kind::kNuscenes;
+    if (path.ends_with(".bin")) return SourceSpec::Kind::kSweeps;
+    for (const auto& entry : fs::directory_iterator(path, ignored)) {
+      if (entry.path().filename().string().starts_with("v1.0-")) return SourceSpec::Kind::kNuscenes;
+      if (entry.path().extension() == ".bin") return SourceSpec::Kind::kSweeps;
+    }
     return SourceSpec::Kind::kMedia;
   }
 

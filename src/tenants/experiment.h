@@ -15,8 +15,8 @@ namespace strobe::tenants {
 
 // Where a tenant's frames come from.
 struct SourceSpec {
-  enum class Kind : uint8_t { kSynthetic, kMedia, kNuscenes, kMcap } kind = Kind::kSynthetic;
-  std::string path;                   // of the picture, folder or video; the root of nuScenes; the bag
+  enum class Kind : uint8_t { kSynthetic, kMedia, kSweeps, kNuscenes, kMcap } kind = Kind::kSynthetic;
+  std::string path;                   // of the picture, sweep, folder or video; the root of nuScenes; the bag
   std::string scene;                  // of nuScenes; empty: the first one
   std::vector<std::string> channels;  // of nuScenes ("LIDAR_TOP"), topics of a bag; empty: what the model needs
   // Rain, snow or fog that falls on LiDAR sweeps before the run begins.

@@ -9,6 +9,7 @@
 #include "media/common/input_kind.h"
 #include "media/common/picture_files.h"
 #include "media/source.h"
+#include "tenants/sensor_stream.h"
 
 namespace strobe::tenants {
 
@@ -113,7 +114,6 @@ Result<std::unique_ptr<FrameStream>> open_media(const SourceSpec& source) {
 }  // namespace
 
 Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed) {
-  (void)seed;
   if (!source.weather.empty() && !needs.points)
     return usage_error("weather falls on LiDAR sweeps, which this tenant's model does not take");
   switch (source.kind) {
@@ -123,11 +123,15 @@ Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const
     case SourceSpec::Kind::kMedia:
       if (needs.points) return unsupported("no LiDAR sweeps in it").at(source.path);
       return open_media(source);
+    case SourceSpec::Kind::kSweeps:
+      if (needs.pictures) return unsupported("only LiDAR sweeps, and no pictures, in it").at(source.path);
+      return open_sweeps(source, seed);
     case SourceSpec::Kind::kNuscenes:
+      return open_nuscenes(source, needs, seed);
     case SourceSpec::Kind::kMcap:
-      break;
+      return open_mcap(source, needs, seed);
   }
-  return internal_error("a source of this kind is not read yet");
+  return internal_error("a source of no kind");
 }
 
 }  // namespace strobe::tenants

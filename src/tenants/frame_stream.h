@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "media/frame.h"
+#include "models/bev_camera.h"
 #include "sensors/geometry.h"
 #include "strobe/base/result.h"
 #include "tenants/experiment.h"
@@ -18,6 +19,18 @@ namespace strobe::tenants {
 struct EncodedPicture {
   std::string channel;  // "CAM_FRONT"; empty where there is one
   std::vector<uint8_t> bytes;
+  // Where it was taken, in the frame of the sweep (of the frame's own pose where there is no sweep).
+  std::optional<models::Camera> camera;
+};
+
+// A sweep of a LiDAR, as its file or message has it.
+struct PointCloud {
+  std::vector<float> values;  // rows of `columns` numbers: x, y, z (m), intensity, ...
+  int columns = 4;
+  float full_intensity = 1;  // that of reflectivity 1
+  // x points right and y forward, as nuScenes' LiDAR has it; else x forward and y left.
+  bool x_is_right = false;
+  size_t count() const { return values.size() / static_cast<size_t>(columns); }
 };
 
 // A video that starts again at its end; decoding is the tenant's own work.
@@ -32,8 +45,7 @@ struct SensorFrame {
   std::string token;     // "n015-...": names the input in predictions and delays
   int64_t stamp_ns = 0;  // the sensor's own time; 0: none
   std::vector<std::shared_ptr<const EncodedPicture>> pictures;
-  std::shared_ptr<const std::vector<float>> points;  // rows of `columns` numbers: x, y, z (m), intensity, ...
-  int columns = 0;
+  std::shared_ptr<const PointCloud> points;
   std::optional<sensors::Pose> pose;  // of the LiDAR, or of the only camera, in the global frame
   std::shared_ptr<LoopedVideo> video;
 };

@@ -38,16 +38,19 @@ std::vector<WorkPiece> pieces_of(const std::vector<engines::Kernel>& kernels, co
 }  // namespace
 
 Result<std::unique_ptr<NetworkRun>> NetworkRun::open(engines::Engine& engine, const engines::ModelSource& model,
-                                                     const TenantSpec& tenant) {
+                                                     const TenantSpec& tenant, int64_t batch) {
   std::unique_ptr<NetworkRun> run(new NetworkRun);
   engines::LoadOptions load;
   load.threads_per_session = tenant.threads;
+  load.batch = batch;
   STROBE_ASSIGN(run->network_, engine.load(model, load));
   STROBE_ASSIGN(run->session_, run->network_->create_session());
   for (const auto& input : run->network_->inputs())
     run->inputs_.emplace_back(static_cast<size_t>(input.elements()), 0.0F);
   for (const auto& output : run->network_->outputs())
     run->outputs_.emplace_back(static_cast<size_t>(output.elements()), 0.0F);
+  for (const auto& input : run->inputs_) run->input_at_.push_back(input.data());
+  for (auto& output : run->outputs_) run->output_at_.push_back(output.data());
   const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&model);
   run->by_layer_ = tenant.layers && run->session_->listen(run.get());
   if (run->by_layer_ && graph != nullptr) {
@@ -100,11 +103,7 @@ void NetworkRun::after(size_t kernel) {
 }
 
 Result<void> NetworkRun::run_session() {
-  std::vector<const float*> inputs;
-  for (const auto& input : inputs_) inputs.push_back(input.data());
-  std::vector<float*> outputs;
-  for (auto& output : outputs_) outputs.push_back(output.data());
-  return session_->run(inputs, outputs);
+  return session_->run(input_at_, output_at_);
 }
 
 }  // namespace strobe::tenants

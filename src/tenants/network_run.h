@@ -14,7 +14,7 @@ class NetworkRun : private engines::LayerListener {
  public:
   // Layer by layer where the tenant asks for it and the engine can; else in one piece. Errors: those of Engine::load.
   static Result<std::unique_ptr<NetworkRun>> open(engines::Engine& engine, const engines::ModelSource& model,
-                                                  const TenantSpec& tenant);
+                                                  const TenantSpec& tenant, int64_t batch = 1);
   ~NetworkRun() override;
   NetworkRun(const NetworkRun&) = delete;
   NetworkRun& operator=(const NetworkRun&) = delete;
@@ -25,6 +25,10 @@ class NetworkRun : private engines::LayerListener {
   std::vector<std::vector<float>>& inputs() { return inputs_; }
   std::vector<float>& input() { return inputs_[0]; }
   std::vector<std::vector<float>>& outputs() { return outputs_; }
+
+  // Memory of others for an input or output, instead of its own; it must outlive the network and have as many floats.
+  void read_from(size_t input, const float* data) { input_at_[input] = data; }
+  void write_to(size_t output, float* data) { output_at_[output] = data; }
 
   // Each piece between turns.begin and turns.end, as numbers from first_piece on.
   Result<void> run(DeviceTurns& turns, size_t first_piece);
@@ -41,6 +45,8 @@ class NetworkRun : private engines::LayerListener {
   std::unique_ptr<engines::Session> session_;
   std::vector<WorkPiece> pieces_;
   std::vector<std::vector<float>> inputs_, outputs_;
+  std::vector<const float*> input_at_;
+  std::vector<float*> output_at_;
   bool by_layer_ = false;
   DeviceTurns* turns_ = nullptr;
   size_t first_piece_ = 0;

@@ -1,6 +1,8 @@
 #include "tenants/task.h"
 
+#include "tenants/fusion_task.h"
 #include "tenants/image_task.h"
+#include "tenants/lidar_task.h"
 #include "tenants/spin_task.h"
 
 namespace strobe::tenants {
@@ -10,6 +12,8 @@ Result<StreamNeeds> needs_of(const std::string& model) {
     STROBE_TRY(parse_spin(model));
     return StreamNeeds{};
   }
+  if (is_lidar_model(model)) return StreamNeeds{.pictures = false, .points = true};
+  if (is_fusion_model(model)) return StreamNeeds{.pictures = true, .points = !is_monocular_model(model)};
   return StreamNeeds{.pictures = true, .points = false};
 }
 
@@ -18,8 +22,10 @@ bool needs_points(const std::string& model) {
   return needs && needs->points;
 }
 
-Result<std::unique_ptr<Task>> open_task(const TenantSpec& tenant) {
+Result<std::unique_ptr<Task>> open_task(const TenantSpec& tenant, const SensorFrame& sample) {
   if (is_spin(tenant.model)) return open_spin_task(tenant);
+  if (is_lidar_model(tenant.model)) return open_lidar_task(tenant);
+  if (is_fusion_model(tenant.model)) return open_fusion_task(tenant, sample);
   return open_image_task(tenant);
 }
 

@@ -67,8 +67,8 @@ Result<StreamNeeds> needs_of(const std::string& model);
 // Whether that model takes LiDAR sweeps; false of a name that is none.
 bool needs_points(const std::string& model);
 
-// Opens engine and model and runs it once or twice, so that nothing is made on the first frame. Errors: those of
-// engines and models.
-Result<std::unique_ptr<Task>> open_task(const TenantSpec& tenant);
+// Opens engine and model and runs it once or twice, so that nothing is made on the first frame. sample: a frame of the
+// stream, for models that must know the cameras. Errors: those of engines and models.
+Result<std::unique_ptr<Task>> open_task(const TenantSpec& tenant, const SensorFrame& sample);
 
 }  // namespace strobe::tenants

@@ -72,7 +72,7 @@ class TenantRun {
     prioritize();
     STROBE_ASSIGN(const StreamNeeds needs, needs_of(spec_.model));
     STROBE_ASSIGN(stream_, open_stream(spec_.source, needs, place_.cell->seed));
-    STROBE_ASSIGN(task_, open_task(spec_));
+    STROBE_ASSIGN(task_, open_task(spec_, stream_->frame(0)));
     for (const std::string& text : stream_->notes()) note(text);
     for (const std::string& text : task_->notes()) note(text);
     record_facts();
