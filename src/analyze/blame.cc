@@ -42,7 +42,9 @@ std::vector<std::string> BlameGates::reasons() const {
     return text.substr(0, text.find('.') + 2) + " %";
   };
   if (lost_records > 0) all.push_back(std::to_string(lost_records) + " records are lost");
-  if (contradictions > 0) all.push_back(std::to_string(contradictions) + " records contradict each other");
+  // Noise alone lets a few look like it.
+  if (contradictions * 1000 > operations)
+    all.push_back(std::to_string(contradictions) + " records contradict each other");
   if (edges_known < kLeastKnown) all.push_back("of the hand-overs " + percent(edges_known) + " are recorded");
   if (!sigma_known) all.emplace_back("the noise of the clocks is not known");
   if (unknown_share > kMostUnknown) all.push_back(percent(unknown_share) + " of the waits have no known holder");
@@ -372,6 +374,7 @@ void Accountant::run() {
   analysis_.unmeasured_pairs = operations_.unmeasured_pairs;
   BlameGates& gates = analysis_.gates;
   gates.lost_records = trace_.lost_records + trace_.operations_without_stage + trace_.stages_without_frame;
+  gates.operations = trace_.operations.size();
   gates.contradictions = trace_.contradictions + operations_.contradictions;
   if (trace_.edges_wanted > 0)
     gates.edges_known = static_cast<double>(trace_.edges_recorded) / static_cast<double>(trace_.edges_wanted);

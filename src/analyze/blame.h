@@ -52,6 +52,7 @@ struct PathPiece {
 struct BlameGates {
   uint64_t lost_records = 0;
   uint64_t contradictions = 0;
+  uint64_t operations = 0;
   double edges_known = 1;  // share of hand-overs between threads that are recorded
   bool sigma_known = false;
   double sigma_ns = 0;

@@ -454,8 +454,9 @@ void Reader::link_stages() {
         ++trace_.contradictions;
       if (by_flow) ++trace_.edges_wanted, ++trace_.edges_recorded;
       if (i > frame.first_stage) {
-        const int32_t before = stage.before_on_lane;
-        const bool same_thread = before != kNone && before >= frame.first_stage && before < i;
+        int32_t before = i - 1;  // on its thread, even with others' work between
+        while (before >= frame.first_stage && trace_.stages[static_cast<size_t>(before)].lane != stage.lane) --before;
+        const bool same_thread = before >= frame.first_stage;
         if (same_thread &&
             std::find(trace_.edges.begin() + stage.first_edge, trace_.edges.end(), before) == trace_.edges.end())
           trace_.edges.push_back(before);

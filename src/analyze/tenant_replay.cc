@@ -1,0 +1,519 @@
+#include "analyze/tenant_replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <queue>
+
+namespace strobe::analyze {
+
+using trace::kNone;
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+struct Event {
+  double time;
+  uint64_t order;  // of equal times: first come, first served
+  int32_t worker;  // kNone: a frame arrives
+  uint32_t version;
+  bool operator>(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
+};
+
+enum class Doing : uint8_t { kNothing, kWaits, kSwitches, kRuns, kPushes };
+
+// A thread.
+struct Worker {
+  int32_t pool = 0, tenant = 0;
+  Doing doing = Doing::kNothing;
+  int32_t frame = kNone, stage = kNone;  // stage: within the work
+  int32_t operation = 0;                 // within the stage
+  int32_t server = kNone;
+  uint32_t version = 0;
+  uint64_t asked = 0;
+  double left_ns = 0, rate = 1, since = 0, slice_left = kNever;
+  double of_resource = 1, of_cores = 1;  // factors of its rate
+  std::vector<int32_t> to_hand_over;
+  int32_t goes_on_with = kNone;
+};
+
+struct Server {
+  int32_t worker = kNone, last_tenant = kNone;
+};
+
+struct Waiting {
+  int32_t frame, stage;
+};
+
+struct Pool {
+  std::vector<int32_t> idle;
+  std::deque<Waiting> queue;
+  std::deque<int32_t> pushers;
+};
+
+class Engine {
+ public:
+  explicit Engine(const ReplayModel& model)
+      : model_(model),
+        pools_(model.pools.size()),
+        servers_(model.resources.size()),
+        waiting_(model.resources.size()),
+        running_(model.resources.size()),
+        on_cores_(model.resources.size()),
+        missing_(model.frames.size()) {
+    for (size_t i = 0; i < pools_.size(); ++i)
+      for (int32_t k = 0; k < model.pools[i].workers; ++k) {
+        pools_[i].idle.push_back(static_cast<int32_t>(workers_.size()));
+        Worker worker;
+        worker.pool = static_cast<int32_t>(i);
+        worker.tenant = model.pools[i].tenant;
+        workers_.push_back(std::move(worker));
+      }
+    for (size_t i = 0; i < servers_.size(); ++i)
+      if (model.resources[i].kind == ResourceKind::kExclusive)
+        servers_[i].resize(static_cast<size_t>(std::clamp(model.resources[i].capacity, 1.0, 1e4)));
+    result_.done_ns.assign(model.frames.size(), kNever);
+    result_.latency_ns.assign(model.frames.size(), kNever);
+    result_.busy_ns.assign(model.resources.size(), 0);
+  }
+
+  ReplayResult run();
+
+ private:
+  void arrive(int32_t frame);
+  void take(int32_t worker, Waiting what);
+  void go_on(int32_t worker);
+  void run_operation(int32_t worker);
+  void finish_operation(int32_t worker);
+  void finish_stage(int32_t worker);
+  bool hand_over(int32_t worker);
+  void release(int32_t worker);
+  void serve(int32_t resource);
+  int32_t next_of(int32_t resource, int32_t last_tenant);
+  void join(int32_t worker);
+  void leave(int32_t worker);
+  void retime(int32_t worker);
+  void refresh_running(int32_t resource);
+  void refresh_cores(int32_t resource);
+  void advance(Worker& worker) {
+    worker.left_ns -= (now_ - worker.since) * worker.rate;
+    worker.slice_left -= now_ - worker.since;
+    worker.since = now_;
+  }
+  void schedule(double time, int32_t worker) {
+    events_.push({time, ++order_, worker, worker == kNone ? 0 : workers_[static_cast<size_t>(worker)].version});
+  }
+  const ReplayWork& work_of(int32_t frame) const {
+    return model_.works[static_cast<size_t>(model_.frames[static_cast<size_t>(frame)].work)];
+  }
+  const ReplayStage& stage_of(int32_t frame, int32_t stage) const {
+    return model_.stages[static_cast<size_t>(work_of(frame).first_stage + stage)];
+  }
+  const ReplayOperation& operation_of(const Worker& worker) const {
+    const ReplayStage& stage = stage_of(worker.frame, worker.stage);
+    return model_.operations[static_cast<size_t>(stage.first_operation + worker.operation)];
+  }
+  bool is_exclusive(int32_t resource) const {
+    return resource != kNone && !servers_[static_cast<size_t>(resource)].empty() &&
+           model_.interference == Interference::kMatrix;
+  }
+  // The run queue that an operation uses.
+  int32_t cores_of(const Worker& worker) const {
+    const ReplayOperation& operation = operation_of(worker);
+    if (operation.cores <= 0) return kNone;
+    if (operation.resource != kNone &&
+        model_.resources[static_cast<size_t>(operation.resource)].kind == ResourceKind::kCores)
+      return operation.resource;
+    return model_.tenants[static_cast<size_t>(worker.tenant)].cpu;
+  }
+
+  const ReplayModel& model_;
+  std::vector<Pool> pools_;
+  std::vector<Worker> workers_;
+  std::vector<std::vector<Server>> servers_;
+  std::vector<std::vector<int32_t>> waiting_, running_, on_cores_;  // workers, by resource
+  std::vector<std::vector<int32_t>> missing_;                       // by frame under way: causes left of each stage
+  std::vector<int32_t> touched_;  // resources whose servers are to be given, at this instant
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<int32_t> arrivals_;
+  uint64_t order_ = 0, asked_ = 0;
+  double now_ = 0;
+  ReplayResult result_;
+};
+
+// Rates follow from who runs beside whom.
+void Engine::retime(int32_t number) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  const double rate = std::max(1e-9, worker.of_resource * worker.of_cores);
+  advance(worker);
+  worker.rate = rate;
+  ++worker.version;
+  schedule(now_ + std::max(0.0, std::min(worker.left_ns / rate, worker.slice_left)), number);
+}
+
+void Engine::refresh_running(int32_t resource) {
+  const std::vector<int32_t>& running = running_[static_cast<size_t>(resource)];
+  const size_t classes = model_.classes.size();
+  for (const int32_t number : running) {
+    Worker& worker = workers_[static_cast<size_t>(number)];
+    double factor = 1;
+    if (model_.interference == Interference::kEqualShare) {
+      const double capacity = std::max(1.0, model_.resources[static_cast<size_t>(resource)].capacity);
+      factor = std::min(1.0, capacity / static_cast<double>(running.size()));
+    } else if (model_.interference == Interference::kMatrix) {
+      double sum = 0;
+      const auto row = static_cast<size_t>(operation_of(worker).kind) * classes;
+      for (const int32_t other : running) {
+        if (other == number) continue;
+        const double a =
+            model_.slowdown[row + static_cast<size_t>(operation_of(workers_[static_cast<size_t>(other)]).kind)];
+        if (!std::isnan(a)) sum += a;
+      }
+      if (model_.saturation > 0) sum = std::min(sum, model_.saturation);
+      factor = 1 / (1 + sum);
+    }
+    if (factor == worker.of_resource) continue;
+    worker.of_resource = factor;
+    retime(number);
+  }
+}
+
+void Engine::refresh_cores(int32_t resource) {
+  const std::vector<int32_t>& running = on_cores_[static_cast<size_t>(resource)];
+  double wanted = 0;
+  for (const int32_t number : running) wanted += operation_of(workers_[static_cast<size_t>(number)]).cores;
+  const double capacity = model_.resources[static_cast<size_t>(resource)].capacity;
+  double factor = wanted > capacity ? capacity / wanted : 1;
+  if (model_.interference == Interference::kNone) factor = 1;
+  for (const int32_t number : running) {
+    Worker& worker = workers_[static_cast<size_t>(number)];
+    if (worker.of_cores == factor) continue;
+    worker.of_cores = factor;
+    retime(number);
+  }
+}
+
+// A worker begins to run its operation.
+void Engine::join(int32_t number) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  const ReplayOperation& operation = operation_of(worker);
+  worker.doing = Doing::kRuns;
+  worker.since = now_;
+  worker.rate = worker.of_resource = worker.of_cores = 1;
+  worker.slice_left = kNever;
+  if (worker.server != kNone) {
+    const TenantResource& what = model_.resources[static_cast<size_t>(operation.resource)];
+    if (what.quantum_ns > 0 && what.policy == ServePolicy::kRoundRobin)
+      worker.slice_left = static_cast<double>(what.quantum_ns);
+  }
+  ++worker.version;
+  schedule(now_ + std::min(worker.left_ns, worker.slice_left), number);
+  const bool stretches = operation.resource != kNone && !is_exclusive(operation.resource) &&
+                         (model_.resources[static_cast<size_t>(operation.resource)].kind == ResourceKind::kShared ||
+                          (model_.interference == Interference::kEqualShare &&
+                           model_.resources[static_cast<size_t>(operation.resource)].kind == ResourceKind::kExclusive));
+  if (stretches) {
+    running_[static_cast<size_t>(operation.resource)].push_back(number);
+    if (running_[static_cast<size_t>(operation.resource)].size() > 1) refresh_running(operation.resource);
+  }
+  if (const int32_t cores = cores_of(worker); cores != kNone) {
+    on_cores_[static_cast<size_t>(cores)].push_back(number);
+    refresh_cores(cores);
+  }
+}
+
+void Engine::leave(int32_t number) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  const ReplayOperation& operation = operation_of(worker);
+  const auto drop_from = [number](std::vector<int32_t>& list) {
+    const auto found = std::find(list.begin(), list.end(), number);
+    if (found == list.end()) return false;
+    list.erase(found);
+    return true;
+  };
+  ++worker.version;
+  if (operation.resource != kNone && drop_from(running_[static_cast<size_t>(operation.resource)]))
+    refresh_running(operation.resource);
+  if (const int32_t cores = cores_of(worker); cores != kNone && drop_from(on_cores_[static_cast<size_t>(cores)]))
+    refresh_cores(cores);
+}
+
+void Engine::take(int32_t number, Waiting what) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  worker.frame = what.frame;
+  worker.stage = what.stage;
+  worker.operation = 0;
+  go_on(number);
+}
+
+void Engine::go_on(int32_t number) {
+  const Worker& worker = workers_[static_cast<size_t>(number)];
+  if (worker.operation < stage_of(worker.frame, worker.stage).operation_count)
+    run_operation(number);
+  else
+    finish_stage(number);
+}
+
+void Engine::run_operation(int32_t number) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  const ReplayOperation& operation = operation_of(worker);
+  worker.left_ns = operation.service_ns;
+  if (operation.resource != kNone) result_.busy_ns[static_cast<size_t>(operation.resource)] += operation.service_ns;
+  if (!is_exclusive(operation.resource) || worker.server != kNone) {
+    join(number);
+    return;
+  }
+  worker.doing = Doing::kWaits;
+  worker.asked = ++asked_;
+  waiting_[static_cast<size_t>(operation.resource)].push_back(number);
+  touched_.push_back(operation.resource);
+}
+
+void Engine::finish_operation(int32_t number) {
+  leave(number);
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  const int32_t resource = operation_of(worker).resource;
+  ++worker.operation;
+  if (worker.server != kNone) {
+    const ReplayStage& stage = stage_of(worker.frame, worker.stage);
+    const bool keeps = model_.resources[static_cast<size_t>(resource)].by_stage &&
+                       worker.operation < stage.operation_count && operation_of(worker).resource == resource;
+    if (!keeps) {
+      servers_[static_cast<size_t>(resource)][static_cast<size_t>(worker.server)].worker = kNone;
+      worker.server = kNone;
+      touched_.push_back(resource);
+    }
+  }
+  go_on(number);
+}
+
+void Engine::finish_stage(int32_t number) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  const ReplayWork& work = work_of(worker.frame);
+  std::vector<int32_t>& missing = missing_[static_cast<size_t>(worker.frame)];
+  missing[static_cast<size_t>(worker.stage)] = -1;
+  worker.to_hand_over.clear();
+  worker.goes_on_with = kNone;
+  bool all_done = true;
+  for (int32_t i = work.stage_count - 1; i >= 0; --i) {
+    int32_t& left = missing[static_cast<size_t>(i)];
+    all_done &= left < 0;
+    if (i <= worker.stage || left < 0) continue;
+    const ReplayStage& next = stage_of(worker.frame, i);
+    const auto first = model_.edges.begin() + next.first_edge;
+    if (std::find(first, first + next.edge_count, worker.stage) == first + next.edge_count || --left > 0) continue;
+    if (next.pool == worker.pool && model_.pools[static_cast<size_t>(worker.pool)].keeps) {
+      if (worker.goes_on_with != kNone) worker.to_hand_over.push_back(worker.goes_on_with);
+      worker.goes_on_with = i;
+    } else {
+      worker.to_hand_over.push_back(i);
+    }
+  }
+  std::sort(worker.to_hand_over.begin(), worker.to_hand_over.end(), [&](int32_t a, int32_t b) {
+    return stage_of(worker.frame, a).served_ns > stage_of(worker.frame, b).served_ns;
+  });
+  if (all_done) {
+    const ReplayFrame& frame = model_.frames[static_cast<size_t>(worker.frame)];
+    result_.done_ns[static_cast<size_t>(worker.frame)] = now_;
+    result_.latency_ns[static_cast<size_t>(worker.frame)] = now_ - frame.stamp_ns;
+    missing.clear();
+    missing.shrink_to_fit();
+  }
+  worker.doing = Doing::kPushes;
+  if (hand_over(number)) release(number);
+}
+
+// False: there is no room for one of them.
+bool Engine::hand_over(int32_t number) {
+  while (!workers_[static_cast<size_t>(number)].to_hand_over.empty()) {
+    Worker& worker = workers_[static_cast<size_t>(number)];
+    const int32_t stage = worker.to_hand_over.back();
+    Pool& pool = pools_[static_cast<size_t>(stage_of(worker.frame, stage).pool)];
+    const int64_t room = model_.tenants[static_cast<size_t>(worker.tenant)].queue_depth;
+    if (!pool.idle.empty() && pool.queue.empty()) {
+      worker.to_hand_over.pop_back();
+      const int32_t other = pool.idle.back();
+      pool.idle.pop_back();
+      take(other, {worker.frame, stage});
+      continue;
+    }
+    if (stage_of(worker.frame, worker.stage).pushes && room > 0 && static_cast<int64_t>(pool.queue.size()) >= room) {
+      pool.pushers.push_back(number);
+      return false;
+    }
+    worker.to_hand_over.pop_back();
+    pool.queue.push_back({worker.frame, stage});
+  }
+  return true;
+}
+
+void Engine::release(int32_t number) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  if (worker.goes_on_with != kNone) {
+    take(number, {worker.frame, worker.goes_on_with});
+    return;
+  }
+  worker.doing = Doing::kNothing;
+  worker.frame = kNone;
+  Pool& pool = pools_[static_cast<size_t>(worker.pool)];
+  if (pool.queue.empty()) {
+    pool.idle.push_back(number);
+    return;
+  }
+  const Waiting next = pool.queue.front();
+  pool.queue.pop_front();
+  take(number, next);
+  if (pool.pushers.empty()) return;
+  const int32_t pusher = pool.pushers.front();
+  pool.pushers.pop_front();
+  if (hand_over(pusher)) release(pusher);
+}
+
+void Engine::arrive(int32_t number) {
+  const ReplayFrame& frame = model_.frames[static_cast<size_t>(number)];
+  const ReplayTenant& tenant = model_.tenants[static_cast<size_t>(frame.tenant)];
+  const ReplayWork& work = work_of(number);
+  std::vector<int32_t>& missing = missing_[static_cast<size_t>(number)];
+  for (int32_t i = 0; i < work.stage_count; ++i) missing.push_back(stage_of(number, i).edge_count);
+  Pool& pool = pools_[static_cast<size_t>(stage_of(number, 0).pool)];
+  if (!pool.idle.empty() && pool.queue.empty()) {
+    const int32_t worker = pool.idle.back();
+    pool.idle.pop_back();
+    take(worker, {number, 0});
+    return;
+  }
+  if (tenant.drop != DropPolicy::kNever && tenant.queue_depth > 0) {
+    const auto is_new = [](const Waiting& waiting) { return waiting.stage == 0; };
+    if (std::count_if(pool.queue.begin(), pool.queue.end(), is_new) >= tenant.queue_depth) {
+      if (tenant.drop == DropPolicy::kNewest) return;
+      pool.queue.erase(std::find_if(pool.queue.begin(), pool.queue.end(), is_new));
+    }
+  }
+  pool.queue.push_back({number, 0});
+}
+
+// Which of those who wait for a resource goes first; takes it out of the list.
+int32_t Engine::next_of(int32_t resource, int32_t last_tenant) {
+  std::vector<int32_t>& waiting = waiting_[static_cast<size_t>(resource)];
+  const auto tenants = static_cast<int32_t>(model_.tenants.size());
+  const auto key = [&](int32_t number) -> std::pair<double, uint64_t> {
+    const Worker& worker = workers_[static_cast<size_t>(number)];
+    const ReplayFrame& frame = model_.frames[static_cast<size_t>(worker.frame)];
+    double rank = 0;
+    switch (model_.resources[static_cast<size_t>(resource)].policy) {
+      case ServePolicy::kPriority:
+      case ServePolicy::kPriorityPreemptive:
+        rank = -model_.tenants[static_cast<size_t>(worker.tenant)].priority;
+        break;
+      case ServePolicy::kEdf:
+        rank = frame.deadline_ns > 0 ? frame.stamp_ns + frame.deadline_ns : kNever;
+        break;
+      case ServePolicy::kRoundRobin:
+        rank = (worker.tenant - last_tenant - 1 + 2 * tenants) % tenants;
+        break;
+      default:
+        break;
+    }
+    return {rank, worker.asked};
+  };
+  const auto first =
+      std::min_element(waiting.begin(), waiting.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
+  const int32_t number = *first;
+  waiting.erase(first);
+  return number;
+}
+
+void Engine::serve(int32_t resource) {
+  std::vector<Server>& servers = servers_[static_cast<size_t>(resource)];
+  const TenantResource& what = model_.resources[static_cast<size_t>(resource)];
+  for (size_t i = 0; i < servers.size() && !waiting_[static_cast<size_t>(resource)].empty(); ++i) {
+    Server& server = servers[i];
+    if (server.worker != kNone) continue;
+    const int32_t number = next_of(resource, server.last_tenant);
+    Worker& worker = workers_[static_cast<size_t>(number)];
+    const bool switches = what.switch_ns > 0 && server.last_tenant != kNone && server.last_tenant != worker.tenant;
+    server.worker = number;
+    server.last_tenant = worker.tenant;
+    worker.server = static_cast<int32_t>(i);
+    if (switches) {
+      worker.doing = Doing::kSwitches;
+      ++worker.version;
+      schedule(now_ + static_cast<double>(what.switch_ns), number);
+    } else {
+      join(number);
+    }
+  }
+}
+
+ReplayResult Engine::run() {
+  for (size_t i = 0; i < model_.frames.size(); ++i)
+    if (model_.tenants[static_cast<size_t>(model_.frames[i].tenant)].is_there)
+      arrivals_.push_back(static_cast<int32_t>(i));
+  const auto arrival = [this](int32_t frame) {
+    return model_.frames[static_cast<size_t>(frame)].stamp_ns + model_.frames[static_cast<size_t>(frame)].comm_ns;
+  };
+  std::stable_sort(arrivals_.begin(), arrivals_.end(), [&](int32_t a, int32_t b) { return arrival(a) < arrival(b); });
+  size_t next = 0;
+  if (arrivals_.empty()) return std::move(result_);
+  const double begin = now_ = arrival(arrivals_.front());
+  while (next < arrivals_.size() || !events_.empty()) {
+    if (next < arrivals_.size() && (events_.empty() || arrival(arrivals_[next]) <= events_.top().time)) {
+      now_ = std::max(now_, arrival(arrivals_[next]));
+      arrive(arrivals_[next++]);
+    } else {
+      const Event event = events_.top();
+      events_.pop();
+      Worker& worker = workers_[static_cast<size_t>(event.worker)];
+      const bool is_valid = event.version == worker.version;
+      if (is_valid) now_ = event.time;
+      if (!is_valid) {
+        // Its time was moved.
+      } else if (worker.doing == Doing::kSwitches) {
+        join(event.worker);
+      } else if (worker.doing == Doing::kRuns) {
+        advance(worker);
+        constexpr double kRest = 1e-3;
+        const int32_t resource = operation_of(worker).resource;
+        if (worker.left_ns <= kRest) {
+          finish_operation(event.worker);
+        } else if (worker.server != kNone && worker.slice_left <= kRest) {
+          if (waiting_[static_cast<size_t>(resource)].empty()) {
+            worker.slice_left = static_cast<double>(model_.resources[static_cast<size_t>(resource)].quantum_ns);
+            retime(event.worker);
+          } else {
+            leave(event.worker);
+            servers_[static_cast<size_t>(resource)][static_cast<size_t>(worker.server)].worker = kNone;
+            worker.server = kNone;
+            worker.doing = Doing::kWaits;
+            worker.asked = ++asked_;
+            waiting_[static_cast<size_t>(resource)].push_back(event.worker);
+            touched_.push_back(resource);
+          }
+        } else {
+          retime(event.worker);
+        }
+      }
+    }
+    // Servers are given when all that happens at this instant has happened.
+    const double soon = std::min(next < arrivals_.size() ? arrival(arrivals_[next]) : kNever,
+                                 events_.empty() ? kNever : events_.top().time);
+    if (soon <= now_) continue;
+    while (!touched_.empty()) {
+      const int32_t resource = touched_.back();
+      touched_.pop_back();
+      serve(resource);
+    }
+  }
+  result_.span_ns = now_ - begin;
+  return std::move(result_);
+}
+
+}  // namespace
+
+ReplayResult replay(const ReplayModel& model) {
+  return Engine(model).run();
+}
+
+}  // namespace strobe::analyze
