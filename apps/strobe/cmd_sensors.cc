@@ -13,6 +13,8 @@ std::vector<std::unique_ptr<SensorsCommand>> all_words() {
   words.push_back(make_sensors_info());
   words.push_back(make_sensors_dump());
   words.push_back(make_sensors_convert());
+  words.push_back(make_sensors_publish());
+  words.push_back(make_sensors_replay());
   words.push_back(make_sensors_weather());
   words.push_back(make_sensors_evaluate());
   return words;

@@ -21,6 +21,8 @@ class SensorsCommand {
 std::unique_ptr<SensorsCommand> make_sensors_info();
 std::unique_ptr<SensorsCommand> make_sensors_dump();
 std::unique_ptr<SensorsCommand> make_sensors_convert();
+std::unique_ptr<SensorsCommand> make_sensors_publish();
+std::unique_ptr<SensorsCommand> make_sensors_replay();
 std::unique_ptr<SensorsCommand> make_sensors_weather();
 std::unique_ptr<SensorsCommand> make_sensors_evaluate();
 
