@@ -25,8 +25,8 @@ struct CentreDecoding {
   float score_threshold = 0.1F;
   size_t most = 83;  // of a task, as in CenterPoint's 500 over six
 };
-// heads: one map a task, (kCentreRegression + classes) x rows x columns. Best first, suppressed by circles within a
-// task.
+// heads: one map a task, (kCentreRegression + classes) x rows x columns. Best first, suppressed by circles within
+// a class (CenterPoint: within a task).
 std::vector<Box3d> decode_centres(const CentreRule& rule, std::span<const float* const> heads,
                                   const CentreDecoding& how);
 

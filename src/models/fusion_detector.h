@@ -36,6 +36,7 @@ struct FusionOptions {
   int threads = 1;  // of voxelize and fuse
 };
 
+// Thread-safe; a Work belongs to one thread.
 class FusionDetector {
  public:
   struct Work {

@@ -65,7 +65,7 @@ std::vector<Variant> variants() {
                  .blocks = {{3, 64, 2, 1, 128}, {5, 128, 2, 2, 128}, {5, 256, 2, 4, 128}},
                  .labels = kitti_labels(),
                  .anchors = kitti_anchors()});
-  // A ninth of the cells and an eightieth of the operations: for cores without an accelerator.
+  // A tenth of the cells and a ninetieth of the operations: for cores without an accelerator.
   all.push_back({.name = "pointpillars-small",
                  .pillars = rule({0, -25.6F, -3}, {40.96F, 25.6F, 1}, 0.32F, 16, 4096, 1),
                  .channels = 32,

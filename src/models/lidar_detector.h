@@ -34,9 +34,10 @@ struct LidarOptions {
   int threads = 1;            // of voxelize and scatter
 };
 
+// Thread-safe; a Work belongs to one thread.
 class LidarDetector {
  public:
-  // Buffers of one frame at a time, reused from frame to frame; one thread at a time.
+  // Buffers of one frame at a time, reused from frame to frame.
   struct Work {
     Pillars pillars;
     std::vector<float> pillar_features;       // channels x 1 x max_pillars

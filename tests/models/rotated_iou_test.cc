@@ -6,6 +6,10 @@
 #include <numbers>
 #include <random>
 
+#ifdef STROBE_TEST_OPENCV
+#include <opencv2/imgproc.hpp>
+#endif
+
 namespace strobe::models {
 namespace {
 
@@ -80,6 +84,31 @@ TEST(RotatedIou, AgreesWithAreasThatAreCounted) {
     EXPECT_LE(iou_3d(a, b), 1.0001F);
   }
 }
+
+#ifdef STROBE_TEST_OPENCV
+TEST(RotatedIou, AgreesWithOpencv) {
+  std::mt19937 random(6);
+  int apart = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const Box3d a = random_box(random), b = random_box(random);
+    const auto rectangle = [](const Box3d& box) {
+      return cv::RotatedRect({box.x, box.y}, {box.length, box.width}, box.yaw * 180 / kPi);
+    };
+    std::vector<cv::Point2f> polygon;
+    const int kind = cv::rotatedRectangleIntersection(rectangle(a), rectangle(b), polygon);
+    double area = 0;
+    if (kind != cv::INTERSECT_NONE && polygon.size() > 2) {
+      std::vector<cv::Point2f> hull;
+      cv::convexHull(polygon, hull);
+      area = cv::contourArea(hull);
+    }
+    apart += area == 0 ? 1 : 0;
+    EXPECT_NEAR(bev_intersection(a, b), area, 2e-3) << i;
+  }
+  EXPECT_GT(apart, 200);
+  EXPECT_LT(apart, 1800);
+}
+#endif
 
 TEST(RotatedIou, WhatIsNoBoxSharesNothing) {
   const Box3d square = box(0, 0, 2, 2, 0);
