@@ -330,15 +330,13 @@ Result<void> write_record(McapWriter& writer, const std::string& type, const Lis
 }  // namespace
 
 Result<std::vector<std::string>> list_records(ByteView file, const Sink& sink) {
-  if (file.size() < kMcapMagic.size() || !std::equal(kMcapMagic.begin(), kMcapMagic.end(), file.begin(),
-                                                     [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; }))
-    return bad_data("not an MCAP file: expected it to begin with 89 4D 43 41 50 30 0D 0A");
+  if (!has_mcap_magic(file, 0)) return bad_data("not an MCAP file: expected it to begin with 89 4D 43 41 50 30 0D 0A");
   McapFaults faults;
   const auto list = [&](const McapRecord& record, uint64_t offset) {
     if (auto listed = list_record(record, sink); !listed)
       faults.add(listed.error().to_string() + " at byte " + std::to_string(offset));
   };
-  McapCursor cursor(file, kMcapMagic.size());
+  McapCursor cursor(file, sizeof kMcapMagic);
   McapRecord record;
   McapCursor::Step step;
   while ((step = cursor.next(record)) == McapCursor::Step::kRecord) {

@@ -9,16 +9,10 @@ namespace strobe::sensors {
 
 namespace {
 
-constexpr uint64_t kMagicBytes = kMcapMagic.size();
+constexpr uint64_t kMagicBytes = sizeof kMcapMagic;
 constexpr uint64_t kFooterBytes = kMcapRecordHead + 20;
 // A run of messages outside chunks is split so that messages far apart in time are not sorted as one.
 constexpr uint64_t kLooseRunBytes = uint64_t{4} << 20;
-
-bool has_magic(ByteView bytes, uint64_t at) {
-  return bytes.size() >= at + kMagicBytes &&
-         std::equal(kMcapMagic.begin(), kMcapMagic.end(), bytes.begin() + static_cast<ptrdiff_t>(at),
-                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
-}
 
 std::string at_byte(uint64_t offset) {
   return " at byte " + std::to_string(offset);
@@ -73,7 +67,8 @@ McapLoadOptions McapReader::load_options() const {
 }
 
 Result<void> McapReader::read_contents() {
-  if (!has_magic(bytes_, 0)) return bad_data("not an MCAP file: expected it to begin with 89 4D 43 41 50 30 0D 0A");
+  if (!has_mcap_magic(bytes_, 0))
+    return bad_data("not an MCAP file: expected it to begin with 89 4D 43 41 50 30 0D 0A");
   McapRecord first;
   McapCursor cursor(bytes_, kMagicBytes);
   if (cursor.next(first) == McapCursor::Step::kRecord && first.opcode == McapOpcode::kHeader) {
@@ -117,7 +112,7 @@ void McapReader::take_channel(ByteView content, uint64_t offset) {
 bool McapReader::read_summary() {
   const uint64_t size = bytes_.size();
   McapRecord record;
-  bool ends_well = size >= 2 * kMagicBytes + kFooterBytes && has_magic(bytes_, size - kMagicBytes);
+  bool ends_well = size >= 2 * kMagicBytes + kFooterBytes && has_mcap_magic(bytes_, size - kMagicBytes);
   if (ends_well) {
     McapCursor cursor(bytes_, size - kMagicBytes - kFooterBytes);
     ends_well = cursor.next(record) == McapCursor::Step::kRecord && record.opcode == McapOpcode::kFooter &&

@@ -124,6 +124,11 @@ void put_record(std::string& out, McapOpcode opcode, std::string_view extra, con
 
 }  // namespace
 
+bool has_mcap_magic(ByteView bytes, uint64_t at) {
+  return bytes.size() >= sizeof kMcapMagic && at <= bytes.size() - sizeof kMcapMagic &&
+         std::memcmp(bytes.data() + at, kMcapMagic, sizeof kMcapMagic) == 0;
+}
+
 const std::string* find_value(const McapStringMap& map, std::string_view key) {
   for (const auto& [name, value] : map)
     if (name == key) return &value;

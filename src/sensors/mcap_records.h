@@ -16,7 +16,9 @@ namespace strobe::sensors {
 
 using ByteView = std::span<const uint8_t>;
 
-inline constexpr std::string_view kMcapMagic{"\x89MCAP0\r\n", 8};
+inline constexpr char kMcapMagic[8] = {'\x89', 'M', 'C', 'A', 'P', '0', '\r', '\n'};
+// Whether the magic stands at that place.
+bool has_mcap_magic(ByteView bytes, uint64_t at);
 inline constexpr uint64_t kMcapRecordHead = 9;  // opcode and length
 
 enum class McapOpcode : uint8_t {

@@ -15,7 +15,7 @@ class McapWriter::Work {
       : options_(std::move(options)), output_(std::move(output)), open_(output_->new_piece()) {}
 
   Result<void> begin() {
-    std::string start(kMcapMagic);
+    std::string start(kMcapMagic, sizeof kMcapMagic);
     append_record(start, McapHeader{options_.profile, options_.library.value_or(std::string("strobe ") + version())},
                   options_.extra);
     return put_raw(start);
@@ -107,7 +107,7 @@ class McapWriter::Work {
     std::string end;
     append_record(end, McapDataEnd{output_->crc()});
     put_summary(end);
-    end.append(kMcapMagic);
+    end.append(kMcapMagic, sizeof kMcapMagic);
     STROBE_TRY(put_raw(end));
     return output_->finish();
   }

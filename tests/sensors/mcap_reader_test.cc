@@ -77,7 +77,7 @@ TEST(McapReader, AFileThatIsCutAnywhereGivesItsWholeChunks) {
       const std::string cut = whole.substr(0, size);
       expect_subset(cut, messages, "cut at " + std::to_string(size));
       const auto reader = McapReader::from_bytes(as_bytes(cut));
-      ASSERT_EQ(reader.operator bool(), size >= kMcapMagic.size());
+      ASSERT_EQ(reader.operator bool(), size >= sizeof kMcapMagic);
       if (!reader) continue;
       EXPECT_FALSE(reader->faults().empty());
       const size_t read = test::read_all(*reader).size();
@@ -173,7 +173,7 @@ TEST(McapReader, ALargeChunkOfLittleDataIsReadAllTheSame) {
 }
 
 TEST(McapReader, UnknownRecordsAreSkippedAndUndefinedChannelsReported) {
-  std::string bytes(kMcapMagic);
+  std::string bytes(kMcapMagic, sizeof kMcapMagic);
   append_record(bytes, McapHeader{"p", "l"});
   const auto raw = [&](uint8_t opcode, const std::string& content) {
     bytes.push_back(static_cast<char>(opcode));
@@ -190,7 +190,7 @@ TEST(McapReader, UnknownRecordsAreSkippedAndUndefinedChannelsReported) {
   raw(0x05, "short");
   append_record(bytes, McapDataEnd{});
   append_record(bytes, McapFooter{});
-  bytes += kMcapMagic;
+  bytes.append(kMcapMagic, sizeof kMcapMagic);
   const McapReader reader = McapReader::from_bytes(as_bytes(bytes)).value();
   EXPECT_EQ(reader.faults().size(), 2U);  // the channel that changed, the short message
   McapMessages walk = reader.messages();
