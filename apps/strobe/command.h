@@ -37,6 +37,7 @@ std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_query_command();
 std::unique_ptr<Command> make_critical_path_command();
 std::unique_ptr<Command> make_predictability_command();
+std::unique_ptr<Command> make_deadline_command();
 std::unique_ptr<Command> make_what_if_command();
 std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_info_command();
@@ -46,6 +47,8 @@ std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_export_command();
 std::unique_ptr<Command> make_view_command();
 std::unique_ptr<Command> make_simulate_command();
+std::unique_ptr<Command> make_blame_command();
+std::unique_ptr<Command> make_forecast_command();
 
 
 

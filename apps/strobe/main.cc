@@ -34,7 +34,10 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_query_command());
   commands.push_back(make_critical_path_command());
   commands.push_back(make_what_if_command());
+  commands.push_back(make_blame_command());
+  commands.push_back(make_forecast_command());
   commands.push_back(make_predictability_command());
+  commands.push_back(make_deadline_command());
   commands.push_back(make_report_command());
   commands.push_back(make_recover_command());
   commands.push_back(make_import_command());

@@ -128,6 +128,8 @@ class CellRun {
     record::fact(words::kTenants, names);
     record::fact(words::kPolicy, to_string(cell_.policy));
     record::fact(words::kIsolation, cell_.isolation == Isolation::kThreads ? "threads" : "processes");
+    // One machine's counter; each process ties it to the clock by itself.
+    record::fact(words::kClockSigmaNs, cell_.isolation == Isolation::kThreads ? "100" : "1000");
     if (arbiter_.takes_turns()) record::fact(std::string(words::kResourceFact) + "device", "exclusive=1");
     for (const TenantSpec& tenant : cell_.tenants) {
       const std::string prefix = words::kTenantFact + tenant.name + ".", cpu = cpu_resource(tenant);
