@@ -28,6 +28,8 @@ package=("nanobind==3.1.0" "scikit-build-core==1.1.2" "pytest==9.2.0" "pandas==3
 peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11" "pycocotools==2.0.11")
 # Other readers and writers of sensor data, and the programs of other DDS users.
 sensors=("mcap==1.6.0" "rosbags==0.11.9" "cyclonedds==11.0.1" "miepython==3.3.0" "lz4" "zstandard")
+# nuScenes' own metrics; of what it depends on, only what they import.
+devkit=("nuscenes-devkit==1.2.0" "pyquaternion==0.9.9")
 
 [ -e "$stamp" ] && exit 0
 offline=${STROBE_SETUP_OFFLINE:-}
@@ -71,6 +73,8 @@ if [ -z "$offline" ]; then
     || echo "setup: no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${sensors[@]}" "numpy<2.3" \
     || echo "setup: no mcap, rosbags or cyclonedds wheel: the sensors' tests that need them skip" >&2
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${devkit[@]}" \
+    || echo "setup: no nuscenes-devkit wheel: the tests that compare metrics with it skip" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${recorded[@]}" \
     || echo "setup: no nvtx or ittapi wheel: the tests of strobe record that need them skip" >&2
   touch "$stamp"

@@ -339,6 +339,10 @@ Result<int> run_experiment(const ExperimentOptions& options, const std::atomic<b
   STROBE_ASSIGN(std::string text, read_file(options.file));
   auto experiment = tenants::read_experiment(text, fs::absolute(options.file).parent_path());
   if (!experiment) return Error(experiment.error().kind(), options.file + ":" + experiment.error().message());
+  for (const tenants::Cell& cell : experiment->cells)
+    for (const tenants::TenantSpec& tenant : cell.spec.tenants)
+      if (auto right = tenants::check_tenant(tenant); !right)
+        return std::move(right).error().at("tenant " + tenant.name).at(options.file);
   return Grid(options, std::move(*experiment), std::move(text), stop).run();
 }
 

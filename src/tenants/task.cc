@@ -1,5 +1,6 @@
 #include "tenants/task.h"
 
+#include "engines/loader.h"
 #include "tenants/fusion_task.h"
 #include "tenants/image_task.h"
 #include "tenants/lidar_task.h"
@@ -15,6 +16,18 @@ Result<StreamNeeds> needs_of(const std::string& model) {
   if (is_lidar_model(model)) return StreamNeeds{.pictures = false, .points = true};
   if (is_fusion_model(model)) return StreamNeeds{.pictures = true, .points = !is_monocular_model(model)};
   return StreamNeeds{.pictures = true, .points = false};
+}
+
+Result<void> check_tenant(const TenantSpec& tenant) {
+  STROBE_ASSIGN(const StreamNeeds needs, needs_of(tenant.model));
+  if (is_spin(tenant.model)) return {};
+  STROBE_TRY(engines::check_engine(tenant.engine));
+  const SourceSpec& source = tenant.source;
+  if (source.kind == SourceSpec::Kind::kSynthetic)
+    return usage_error("a synthetic source has no pictures and no sweeps, which model " + tenant.model + " takes");
+  if (!source.weather.empty() && !needs.points)
+    return usage_error("weather falls on LiDAR sweeps, which model " + tenant.model + " does not take");
+  return {};
 }
 
 bool needs_points(const std::string& model) {

@@ -64,6 +64,10 @@ class Task {
 // What the model of this name needs of a stream; opens nothing. Errors: kUsage ("spin:x").
 Result<StreamNeeds> needs_of(const std::string& model);
 
+// The words of a tenant as far as they can be told to be wrong without opening anything. Errors: kUsage, kUnsupported
+// (an engine that is unknown or not built).
+Result<void> check_tenant(const TenantSpec& tenant);
+
 // Whether that model takes LiDAR sweeps; false of a name that is none.
 bool needs_points(const std::string& model);
 
