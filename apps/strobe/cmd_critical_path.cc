@@ -25,6 +25,7 @@ class CriticalPathCommand : public Command {
     auto* frame = app.add_option("--frame", choice_.frame, "A frame of a pipeline's run, instead of a range");
     app.add_flag("--strict", choice_.strict, "Of a frame: follow also what held it up, into other frames")
         ->needs(frame);
+    app.add_option("--tenant", choice_.tenant, "Whose frame, in a trace of several tenants")->needs(frame);
     app.add_option("--rules", rules_, "strobe, or hta (those of HolisticTraceAnalysis 0.6.1)")
         ->check(CLI::IsMember({"strobe", "hta"}))
         ->capture_default_str();

@@ -381,7 +381,9 @@ void Accountant::run() {
   gates.sigma_known = trace_.sigma_ns.has_value();
   gates.sigma_ns = trace_.sigma_ns.value_or(0);
   gates.unknown_share = waits_ns_ > 0 ? unknown_ns_ / waits_ns_ : 0;
-  gates.known_state = all_ns_ > 0 ? known_ns_ / all_ns_ : 1;
+  // Time that two records tell differently is known of neither.
+  const double known = known_ns_ - static_cast<double>(operations_.contradicted_ns);
+  gates.known_state = all_ns_ > 0 ? std::max(0.0, known / all_ns_) : 1;
 }
 
 }  // namespace

@@ -116,7 +116,12 @@ Servers Sweeper::servers_of(int32_t resource) {
       if (!servers[i].empty() && servers[i].back().end_ns > holding.start_ns + near) continue;
       if (best == capacity || distance(i) < distance(best)) best = i;
     }
-    if (best == capacity) ++out_.contradictions;
+    if (best == capacity) {
+      ++out_.contradictions;
+      int64_t free = std::numeric_limits<int64_t>::max();
+      for (size_t i = 0; i < capacity; ++i) free = std::min(free, servers[i].back().end_ns);
+      out_.contradicted_ns += std::max<int64_t>(0, std::min(free, holding.end_ns) - holding.start_ns);
+    }
     if (best < capacity && !servers[best].empty()) {
       Holding& before = servers[best].back();
       const bool is_switch = what.switch_ns > 0 && before.by != holding.by && before.end_ns < holding.start_ns;

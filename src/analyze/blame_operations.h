@@ -29,6 +29,7 @@ struct OperationBlame {
   std::vector<uint8_t> estimated;  // by resource
   std::vector<Servers> servers;    // by resource; empty where it is not exclusive
   uint64_t contradictions = 0;     // more holders at once than servers
+  int64_t contradicted_ns = 0;     // for so long
   uint64_t unmeasured_pairs = 0;
 };
 

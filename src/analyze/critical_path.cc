@@ -5,7 +5,9 @@
 #include <set>
 
 #include "analyze/critical_path_rows.h"
+#include "analyze/critical_path_tenants.h"
 #include "analyze/passes.h"
+#include "analyze/tenant_trace.h"
 #include "base/suggest.h"
 
 namespace strobe::analyze {
@@ -277,6 +279,8 @@ Result<int32_t> choose_instance(const Timeline& timeline, const std::vector<int3
 }
 
 Result<CriticalPath> critical_path(const Timeline& timeline, const WindowChoice& choice) {
+  if (choice.frame && is_tenant_trace(timeline)) return critical_path_tenants(timeline, choice);
+  if (!choice.tenant.empty()) return usage_error("--tenant needs a frame of a trace of several tenants");
   if (choice.frame) {
     const PipelineRun run = pipeline_run(timeline);
     STROBE_ASSIGN(const Frame* frame, find_frame(run, *choice.frame));

@@ -51,6 +51,7 @@ struct WindowChoice {
   int64_t instance = 0;               // of several ranges with that name, in time order
   std::optional<int64_t> frame = {};  // a frame of a pipeline's run
   bool strict = false;                // of a frame: follow also what held it up, into other frames
+  std::string tenant = {};            // of a frame: whose, in a trace of several tenants
 };
 
 // Our own rules. Errors: kNotFound (no such range, instance or frame; nothing recorded).
