@@ -42,6 +42,7 @@ std::unique_ptr<Command> make_what_if_command();
 std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_info_command();
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_calibrate_command();
 std::unique_ptr<Command> make_recover_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_export_command();
@@ -49,7 +50,5 @@ std::unique_ptr<Command> make_view_command();
 std::unique_ptr<Command> make_simulate_command();
 std::unique_ptr<Command> make_blame_command();
 std::unique_ptr<Command> make_forecast_command();
-
-
 
 }  // namespace strobe::app

@@ -45,6 +45,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_view_command());
   commands.push_back(make_info_command());
   commands.push_back(make_doctor_command());
+  commands.push_back(make_calibrate_command());
   return commands;
 }
 

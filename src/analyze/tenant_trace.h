@@ -55,7 +55,7 @@ struct TenantFrame {
   int32_t tenant = 0;
   int64_t id = 0;
   int64_t stamp_ns = 0, arrival_ns = 0, done_ns = 0;
-  int64_t deadline_ns = 0;  // relative to the stamp; 0: none
+  int64_t deadline_ns = 0;      // relative to the stamp; 0: none
   int64_t sensor_stamp_ns = 0;  // the sensor's own time; 0: not told
   trace::StringId token = 0;    // of the input
   FrameOutcome outcome = FrameOutcome::kLost;

@@ -8,7 +8,7 @@ namespace strobe::tenant_words {
 inline constexpr const char* kWindowDomain = "strobe";
 inline constexpr const char* kTenantDomain = "strobe.tenant";  // frames, stages, drops; the category is the tenant
 inline constexpr const char* kOperationDomain = "strobe.operation";  // the category is the class of the operation
-inline constexpr const char* kHolderDomain = "strobe.holder";  // somebody who is no tenant: the category says who
+inline constexpr const char* kHolderDomain = "strobe.holder";        // somebody who is no tenant: the category says who
 
 // Names of ranges and marks.
 inline constexpr const char* kWindow = "tenants";

@@ -115,8 +115,7 @@ TEST(SpreadTest, WassersteinDistance) {
 
 TEST(SpreadTest, SpearmanTakesAverageRanks) {
   // Ranks 1 2.5 2.5 4 5 and 2 1 3.5 3.5 5: 7.25 / 9.5.
-  EXPECT_NEAR(spearman(std::vector<double>{1, 2, 2, 3, 5}, std::vector<double>{2, 1, 4, 4, 9}), 7.25 / 9.5,
-              1e-12);
+  EXPECT_NEAR(spearman(std::vector<double>{1, 2, 2, 3, 5}, std::vector<double>{2, 1, 4, 4, 9}), 7.25 / 9.5, 1e-12);
   EXPECT_TRUE(std::isnan(spearman(std::vector<double>{1, 1}, std::vector<double>{1, 2})));
 }
 
