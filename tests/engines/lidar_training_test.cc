@@ -150,7 +150,7 @@ TEST(LidarTraining, FindsTheLabelledObjectsOfARealSweep) {
   ASSERT_TRUE(trainer) << trainer.error().to_string();
   LidarDetector::Work work = start.make_work();
   std::mt19937 random(1);
-  constexpr int kSteps = 240, kLastAugmented = 160;
+  constexpr int kSteps = 140, kLastAugmented = 90;
   double first = 0, last = 0;
   for (int step = 0; step < kSteps; ++step) {
     std::vector<float> input;
