@@ -2,6 +2,9 @@
 DEPS := $(CURDIR)/build/deps
 export STROBE_PYTHON ?= $(DEPS)/venv/bin/python3
 export STROBE_COMPILER_LAUNCHER ?= $(shell command -v ccache 2>/dev/null || echo /usr/bin/ccache)
+# What was compiled in one checkout is found again in the next one.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
 JOBS ?= $(shell nproc)
 DEMO_OUT ?= $(CURDIR)/build/demo
 

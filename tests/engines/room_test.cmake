@@ -2,7 +2,9 @@
 target_sources(strobe_engines_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/engine_case.cc
   ${CMAKE_CURRENT_LIST_DIR}/onnx_file.cc ${CMAKE_CURRENT_LIST_DIR}/operation_cases.cc
   ${CMAKE_CURRENT_LIST_DIR}/../models/reference_executor.cc)
-target_compile_definitions(strobe_engines_test PRIVATE STROBE_TEST_PYTHON="${STROBE_PYTHON}"
+set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/torchvision_test.cc ${CMAKE_CURRENT_LIST_DIR}/files_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/training_test.cc ${CMAKE_CURRENT_LIST_DIR}/loader_test.cc
+  APPEND PROPERTY COMPILE_DEFINITIONS STROBE_TEST_PYTHON="${STROBE_PYTHON}"
   STROBE_TEST_TORCHVISION="${CMAKE_CURRENT_LIST_DIR}/torchvision_reference.py"
   STROBE_TEST_TRAINING="${CMAKE_CURRENT_LIST_DIR}/training_reference.py"
   STROBE_TEST_PLUGINS="${CMAKE_BINARY_DIR}/lib/test_plugins")

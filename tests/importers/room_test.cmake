@@ -1,4 +1,5 @@
-target_compile_definitions(strobe_importers_test PRIVATE STROBE_IMPORTERS_TESTS="${CMAKE_CURRENT_SOURCE_DIR}/importers")
+set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/kineto_test.cc ${CMAKE_CURRENT_LIST_DIR}/nvprof_test.cc
+  APPEND PROPERTY COMPILE_DEFINITIONS STROBE_IMPORTERS_TESTS="${CMAKE_CURRENT_SOURCE_DIR}/importers")
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET strobe)
   add_test(NAME cli.import_test COMMAND ${Python3_EXECUTABLE} -m unittest -v import_cli_test

@@ -65,7 +65,7 @@ class Server {
       ::dup2(channel[1], STDOUT_FILENO);
       ::close(channel[0]);
       ::close(channel[1]);
-      const std::string program = STROBE_BIN_DIR "/strobe_test_rtsp_server";
+      const std::string program = std::string(test::binaries_folder()) + "/strobe_test_rtsp_server";
       ::execl(program.c_str(), program.c_str(), std::to_string(port).c_str(), nullptr);
       std::_Exit(127);
     }
@@ -91,8 +91,8 @@ class Server {
   bool ready_ = false;
 };
 
-#define STROBE_REQUIRE_SERVER()                                            \
-  if (!std::filesystem::exists(STROBE_BIN_DIR "/strobe_test_rtsp_server")) \
+#define STROBE_REQUIRE_SERVER()                                                                    \
+  if (!std::filesystem::exists(std::string(test::binaries_folder()) + "/strobe_test_rtsp_server")) \
   GTEST_SKIP() << "no RTSP server to test with (libgstrtspserver-1.0-dev)"
 
 class Rtsp : public ::testing::TestWithParam<SourceOptions::RtspTransport> {

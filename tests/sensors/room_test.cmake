@@ -1,4 +1,4 @@
 # The interpreter that has the peers: mcap, rosbags.
-target_compile_definitions(strobe_sensors_test PRIVATE STROBE_TEST_PYTHON="${STROBE_PYTHON}")
-# Where the peer's script lies.
-target_compile_definitions(strobe_sensors_test PRIVATE STROBE_SENSORS_TESTS="${CMAKE_CURRENT_SOURCE_DIR}/sensors")
+set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/dds_test.cc ${CMAKE_CURRENT_LIST_DIR}/mcap_interop_test.cc
+  APPEND PROPERTY COMPILE_DEFINITIONS STROBE_TEST_PYTHON="${STROBE_PYTHON}"
+  STROBE_SENSORS_TESTS="${CMAKE_CURRENT_SOURCE_DIR}/sensors")

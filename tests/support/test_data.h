@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <string>
 
+#include "support/places.h"
+
 namespace strobe::test {
 
 inline std::filesystem::path shared_data(const std::string& relative) {
-  return std::filesystem::path(STROBE_SHARED_DATA) / relative;
+  return std::filesystem::path(shared_data_folder()) / relative;
 }
 
 // A folder that goes with the object.
