@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "analyze/blame.h"
 #include "analyze/kernels.h"
 #include "analyze/launches.h"
 #include "analyze/memcpy.h"
@@ -15,6 +16,8 @@ std::vector<Answer> answers(const trace::Timeline& timeline, const AnswerOptions
   const auto add = [&all](const char* key, Table table) {
     if (table.row_count() > 0) all.push_back({key, std::move(table)});
   };
+  if (is_tenant_trace(timeline))
+    if (auto trace = tenant_trace(timeline)) add("blame", blame_matrix(blame(std::move(*trace)), BlameOf::kAll, false));
   add("stages", stats(timeline, {StatsBy::kStage, options.top, {}}));
   add("ranges", stats(timeline, {StatsBy::kRange, options.top, {}}));
   if (!timeline.device_ops.empty()) {

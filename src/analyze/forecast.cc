@@ -259,7 +259,7 @@ Result<Forecast> Forecaster::run() {
   if ((options_.all_sets || options_.memory_bytes) && count > kMostForSets)
     return usage_error("sets of more than " + std::to_string(kMostForSets) +
                        " tenants are too many to try; there are " + std::to_string(count));
-  use_policy(merged_, answer_.policy);
+  if (options_.policy) use_policy(merged_, *options_.policy);
   split_frames();
   const uint64_t all = (uint64_t{1} << count) - 1;
   std::vector<uint64_t> sets{all};

@@ -374,6 +374,9 @@ void use_policy(ReplayModel& model, ServePolicy policy) {
     const bool is_device = resource.kind == ResourceKind::kExclusive || resource.kind == ResourceKind::kShared;
     const std::string& name = resource.name;
     if (!is_device || name.rfind("lock:", 0) == 0 || name.rfind("copy:", 0) == 0) continue;
+    // Whoever served so already goes on with its own unit and quantum.
+    if (policy != ServePolicy::kConcurrent && resource.kind == ResourceKind::kExclusive && resource.policy == policy)
+      continue;
     resource.kind = policy == ServePolicy::kConcurrent ? ResourceKind::kShared : ResourceKind::kExclusive;
     resource.policy = policy;
     resource.by_stage = policy != ServePolicy::kPriorityPreemptive && policy != ServePolicy::kRoundRobin;

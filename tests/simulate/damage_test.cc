@@ -1,12 +1,14 @@
 // Damaged recordings: less is claimed, and what is claimed still adds up. Also the identity of every frame's path.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include "analyze/blame.h"
 #include "analyze/critical_path.h"
+#include "analyze/tenant_replay.h"
 #include "random_scenario.h"
 #include "simulate/truth.h"
 #include "simulate/write_trace.h"
@@ -193,6 +195,57 @@ TEST(Damage, AHogThatIsNotRecordedIsUnknown) {
   scenario.loads[0].is_recorded = false;
   EXPECT_GT(blamed_on(analyze::Blamed::kUnknown), 0.3);
   EXPECT_EQ(blamed_on(analyze::Blamed::kSystem), 0);
+}
+
+// Times, frames, lanes and arguments at random: no answer is right, but none crashes, and sums stay sums.
+TEST(Damage, AnyTraceGivesAnAnswerThatAddsUp) {
+  const std::vector<Variety> all = varieties();
+  int answered = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    Variety variety = all[seed % all.size()];
+    variety.seconds = 0.3;
+    const Scenario scenario = random_scenario(seed, variety);
+    trace::Timeline timeline = simulate::timeline_of(scenario, simulate::simulate(scenario));
+    simulate::Random random(seed);
+    const auto below = [&random](size_t limit) { return static_cast<size_t>(random() % std::max<size_t>(1, limit)); };
+    trace::Ranges& ranges = timeline.ranges;
+    for (size_t k = 0; k < 1 + ranges.size() / 20; ++k) {
+      const size_t i = below(ranges.size());
+      switch (below(7)) {
+        case 0:
+          ranges.start_ns[i] = static_cast<int64_t>(below(400'000'000));
+          break;
+        case 1:
+          ranges.end_ns[i] = ranges.start_ns[i] + static_cast<int64_t>(below(50'000'000));
+          break;
+        case 2:
+          ranges.frame[i] = static_cast<int64_t>(below(20)) - 1;
+          break;
+        case 3:
+          ranges.lane[i] = static_cast<int32_t>(below(timeline.lanes.size()));
+          break;
+        case 4:
+          ranges.open[i] = 1;
+          break;
+        case 5:
+          ranges.domain[i] = ranges.domain[below(ranges.size())];
+          break;
+        default:
+          if (timeline.arguments.size() > 0)
+            timeline.arguments.value[below(timeline.arguments.size())] = static_cast<int64_t>(below(2'000'000'000));
+      }
+    }
+    timeline.finish();
+    auto trace = analyze::tenant_trace(timeline);
+    if (!trace) continue;
+    ++answered;
+    const BlameAnalysis analysis = analyze::blame(std::move(*trace));
+    expect_sums(analysis);
+    const analyze::ReplayModel model = analyze::replay_model(analysis);
+    const analyze::ReplayResult result = analyze::replay(model);
+    for (size_t i = 0; i < model.frames.size(); ++i) ASSERT_FALSE(std::isnan(result.latency_ns[i]));
+  }
+  EXPECT_GT(answered, 100);
 }
 
 }  // namespace

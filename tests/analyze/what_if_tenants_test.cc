@@ -1,0 +1,92 @@
+// The words of a change; what a change does is checked against the simulated device (tests/simulate).
+#include "analyze/what_if_tenants.h"
+
+#include <gtest/gtest.h>
+
+#include "tenant_maker.h"
+
+namespace strobe::analyze {
+namespace {
+
+using test::TenantMaker;
+
+TEST(WhatIfTenants, ReadsBothFormsOfASelection) {
+  const auto scale = parse_tenant_scale("tenant=a,stage=infer:0.5");
+  ASSERT_TRUE(scale);
+  EXPECT_EQ(scale->what.text(), "tenant=a,stage=infer");
+  EXPECT_EQ(scale->factor, 0.5);
+  const auto old = parse_tenant_scale("stage:infer=2");
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->what.text(), "stage=infer");
+  EXPECT_EQ(old->factor, 2);
+  EXPECT_EQ(parse_tenant_scale("resource=copy:h2d:0")->what.resource, "copy:h2d");
+  EXPECT_EQ(parse_tenant_value("--priority", "tenant=a:-2")->second, -2);
+  for (const char* bad :
+       {"", "infer", "stage=infer", "stage=infer:-1", "stage=infer:x", "where=a:1", "tenant=:1", "stage:infer"})
+    EXPECT_EQ(parse_tenant_scale(bad).error().kind(), ErrorKind::kUsage) << bad;
+  for (const char* bad : {"a:2", "tenant=a", "tenant=:2", "tenant=a:much"})
+    EXPECT_FALSE(parse_tenant_value("--rate", bad)) << bad;
+}
+
+// Two frames of 100 us on a device that b holds for 300 us first.
+trace::Timeline two_tenants() {
+  TenantMaker maker("a,b");
+  maker.timeline.facts["tenants.resource.device"] = "exclusive=1";
+  maker.timeline.facts["tenant.a.priority"] = "1";
+  const int32_t a = maker.lane(1), b = maker.lane(2);
+  for (int64_t i = 0; i < 12; ++i) {
+    const int64_t at = 1000 * i;
+    maker.frame("b", b, i, at, at + 300);
+    maker.stage("b", b, i, "infer", at, at + 300);
+    maker.operation("conv", b, "device", "compute", at, at, at + 300);
+    maker.frame("a", a, i, at + 100, at + 400);
+    maker.stage("a", a, i, "infer", at + 100, at + 400);
+    maker.operation("conv", a, "device", "compute", at + 100, at + 300, at + 400);
+  }
+  return maker.finish();
+}
+
+TEST(WhatIfTenants, ChangesByHand) {
+  const trace::Timeline timeline = two_tenants();
+  const auto p50 = [&](const TenantWhatIfOptions& options) {
+    const auto answer = what_if_tenants(timeline, options);
+    EXPECT_TRUE(answer) << answer.error().to_string();
+    EXPECT_TRUE(answer->is_reliable);
+    EXPECT_NEAR(answer->tenants[0].before.p50_ms, 0.3, 1e-9);
+    return answer->tenants[0].after.p50_ms;
+  };
+  TenantWhatIfOptions faster;
+  faster.scales.push_back(parse_tenant_scale("tenant=b:0.5").value());
+  EXPECT_NEAR(p50(faster), 0.15, 1e-9);
+  TenantWhatIfOptions alone;
+  alone.removed.push_back(parse_tenant_selector("tenant=b").value());
+  EXPECT_NEAR(p50(alone), 0.1, 1e-9);
+  TenantWhatIfOptions both;
+  both.policy = ServePolicy::kConcurrent;  // of which nothing was measured
+  EXPECT_NEAR(p50(both), 0.1, 1e-9);
+  TenantWhatIfOptions rate;
+  rate.rates.emplace_back("b", 10);  // one in a hundred of a's frames meets it
+  EXPECT_NEAR(p50(rate), 0.1, 1e-9);
+}
+
+TEST(WhatIfTenants, SaysWhatCannotBeAsked) {
+  const trace::Timeline timeline = two_tenants();
+  const auto fault = [&](const TenantWhatIfOptions& options) {
+    return what_if_tenants(timeline, options).error().to_string();
+  };
+  TenantWhatIfOptions options;
+  options.scales.push_back(parse_tenant_scale("tenant=a,stage=infr:1").value());
+  EXPECT_NE(fault(options).find("did you mean infer"), std::string::npos);
+  options = {};
+  options.cores = 2;
+  EXPECT_NE(fault(options).find("does not say on which cores"), std::string::npos);
+  options = {};
+  options.add_copy = true;
+  EXPECT_NE(fault(options).find("no copies"), std::string::npos);
+  options = {};
+  options.priorities.emplace_back("c", 1);
+  EXPECT_NE(fault(options).find("no tenant 'c'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace strobe::analyze
