@@ -29,9 +29,9 @@ int64_t monotonic_ns() {
 
 bool sleep_until(int64_t time_ns, const std::atomic<bool>& stop) {
   for (;;) {
-    if (stop.load(std::memory_order_relaxed)) return false;
     const int64_t now = monotonic_ns();
     if (now >= time_ns) return true;
+    if (stop.load(std::memory_order_relaxed)) return false;
     const timespec until = as_timespec(std::min(time_ns, now + kLook_ns));
     ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
   }

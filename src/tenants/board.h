@@ -60,7 +60,8 @@ void write_text(std::array<char, Size>& place, std::string_view text) {
 }
 
 int64_t monotonic_ns();
-// Sleeps until then or `stop`, of which it looks every few milliseconds; whether the time was reached.
+// Sleeps until then or `stop`, at which it looks every few milliseconds. Whether the time was reached: what is late is
+// still done.
 bool sleep_until(int64_t time_ns, const std::atomic<bool>& stop);
 
 }  // namespace strobe::tenants

@@ -147,14 +147,14 @@ grid:
             self.assertAlmostEqual(sum(budget), 0.5, places=6)
 
     def test_blames_the_tenant_in_the_way(self):
-        # b holds the device for 20 ms at a time, and a has 8 ms: what makes a late is b.
+        # b holds the device for 20 ms from 5 ms before every other frame of a, which has 8 ms: what makes a late is b.
         result = self.run_grid("""
 policy: fifo
 duration: 3s
 warmup: 200ms
 tenants:
   - {name: a, model: "spin:1ms", source: synthetic, rate: 40, deadline: 8ms}
-  - {name: b, model: "spin:20ms", source: synthetic, rate: 20}
+  - {name: b, model: "spin:20ms", source: synthetic, rate: 20, offset: 45ms}
 """)
         done = strobe("deadline", result["cells"][0]["trace"], "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
