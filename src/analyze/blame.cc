@@ -121,6 +121,7 @@ class Accountant {
   void queue_wait(const PathStage& where, const TenantFrame& frame, std::vector<BlameCell>& cells,
                   std::vector<Backlog>* backlog);
   void account(int32_t number);
+  void set_foreign();
   double longest(const TenantFrame& frame, const std::vector<double>& intrinsic) const;
 
   BlameAnalysis& analysis_;
@@ -269,6 +270,7 @@ void Accountant::queue_wait(const PathStage& where, const TenantFrame& frame, st
   }
   const Blamed nobody = trace_.lost_records > 0 ? Blamed::kUnknown : Blamed::kIdle;
   add_cell(cells, blamed(trace_, nobody), queue, unexplained);
+  analysis_.stage_idle_ns[static_cast<size_t>(where.stage)] = unexplained;
 }
 
 double Accountant::longest(const TenantFrame& frame, const std::vector<double>& intrinsic) const {
@@ -355,8 +357,29 @@ void Accountant::account(int32_t number) {
   known_ns_ += latency - of_unknown;
 }
 
+void Accountant::set_foreign() {
+  const auto tenants = static_cast<int32_t>(trace_.tenants.size());
+  const auto is_core = [this](int32_t resource) {
+    return resource < static_cast<int32_t>(trace_.resources.size()) &&
+           trace_.resources[static_cast<size_t>(resource)].kind == ResourceKind::kCores;
+  };
+  analysis_.foreign_cpu_ns.assign(trace_.operations.size(), 0);
+  analysis_.nobody_ns.assign(trace_.operations.size(), 0);
+  analysis_.stage_idle_ns.assign(trace_.stages.size(), 0);
+  analysis_.stage_foreign_ns.assign(trace_.stages.size(), 0);
+  for (size_t i = 0; i < trace_.operations.size(); ++i)
+    for (uint32_t k = operations_.first[i]; k < operations_.first[i + 1]; ++k)
+      if (const BlameCell& cell = operations_.cells[k]; cell.by >= tenants)
+        (is_core(cell.resource) ? analysis_.foreign_cpu_ns : analysis_.nobody_ns)[i] +=
+            is_core(cell.resource) || cell.by >= blamed(trace_, Blamed::kIdle) ? cell.ns : 0;
+  for (size_t i = 0; i < trace_.stages.size(); ++i)
+    for (const BlameCell& cell : operations_.of_stage[i])
+      if (cell.by >= tenants) analysis_.stage_foreign_ns[i] += cell.ns;
+}
+
 void Accountant::run() {
   analysis_.frames.resize(trace_.frames.size());
+  set_foreign();
   std::vector<int32_t> order;
   for (size_t i = 0; i < trace_.frames.size(); ++i)
     if (trace_.frames[i].finished()) order.push_back(static_cast<int32_t>(i));

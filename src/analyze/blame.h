@@ -67,9 +67,13 @@ struct BlameAnalysis {
   TenantTrace trace;
   std::vector<FrameBlame> frames;    // one a frame of the trace; empty for those that did not finish
   std::vector<double> intrinsic_ns;  // of each operation: its service with nobody beside it
-  std::vector<int32_t> blocker;      // of each operation: who held its resource last before it; kNone
-  std::vector<uint8_t> estimated;    // by resource: the total is exact, the split is by others' CPU time
-  uint64_t unmeasured_pairs = 0;     // classes that ran beside each other without a known slow-down
+  // What nobody of the trace is to blame for, and a replay has to keep: of each operation the wait for a core that the
+  // system, the recorder or somebody unknown had, and the wait for a server that nobody held; of each stage the wait
+  // for its thread that was free, and its own waits for a core outside its operations.
+  std::vector<double> foreign_cpu_ns, nobody_ns, stage_idle_ns, stage_foreign_ns;
+  std::vector<int32_t> blocker;    // of each operation: who held its resource last before it; kNone
+  std::vector<uint8_t> estimated;  // by resource: the total is exact, the split is by others' CPU time
+  uint64_t unmeasured_pairs = 0;   // classes that ran beside each other without a known slow-down
   BlameGates gates;
 };
 

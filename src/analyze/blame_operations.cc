@@ -88,10 +88,9 @@ Servers Sweeper::servers_of(int32_t resource) {
     if (is_inner || operation.end_ns <= operation.start_ns) continue;
     all.push_back({operation.start_ns, operation.end_ns, operation.tenant, number});
     // A server that stays with a stage stays also between two of its operations.
-    if (!what.by_stage || all.size() < 2) continue;
+    if (all.size() < 2) continue;
     Holding& before = all[all.size() - 2];
-    if (before.operation == number - 1 && trace_.operations[static_cast<size_t>(number) - 1].stage == operation.stage &&
-        operation.stage != kNone && operation.start_ns - operation.ready_ns <= band_)
+    if (before.operation == number - 1 && trace_.keeps_server(before.operation, number))
       before.end_ns = operation.start_ns;
   }
   for (const OtherHolder& other : trace_.others)
@@ -298,7 +297,8 @@ void Sweeper::sweep_core_domain(const std::vector<int32_t>& resources) {
   const size_t count = trace_.tenants.size() + kBlamedCount;
   struct Active {
     int32_t user;
-    std::vector<double> crowded, beside;  // by blamed one: while there were too few cores; at all
+    std::vector<double> crowded = {};  // by blamed one, while there were too few cores
+    double crowded_ns = 0;             // for so long
   };
   std::vector<Active> active;
   int64_t at = 0;
@@ -315,31 +315,29 @@ void Sweeper::sweep_core_domain(const std::vector<int32_t>& resources) {
         const double capacity = trace_.resources[static_cast<size_t>(user.resource)].capacity;
         // Processor sharing: everyone gets capacity / wanted.
         const double density = std::max(0.0, 1 - capacity / std::max(wanted, 1e-9));
+        if (density <= 0) continue;
+        self.crowded_ns += dt;
         for (const Active& other : active) {
           if (&other == &self) continue;
           const User& beside = users[static_cast<size_t>(other.user)];
           self.crowded[static_cast<size_t>(beside.by)] += dt * density * beside.cores / others;
-          self.beside[static_cast<size_t>(beside.by)] += dt * beside.cores / others;
         }
       }
     }
     at = event.time_ns;
     if (event.begins) {
-      active.push_back({event.entry, {}, {}});
-      if (users[static_cast<size_t>(event.entry)].waited_ns > 0) {
-        active.back().crowded.assign(count, 0);
-        active.back().beside.assign(count, 0);
-      }
+      active.push_back({event.entry});
+      if (users[static_cast<size_t>(event.entry)].waited_ns > 0) active.back().crowded.assign(count, 0);
       continue;
     }
     const auto done =
         std::find_if(active.begin(), active.end(), [&event](const Active& one) { return one.user == event.entry; });
     const User& user = users[static_cast<size_t>(event.entry)];
     if (user.waited_ns > 0) {
-      double sum = 0, any = 0;
-      for (size_t i = 0; i < count; ++i) sum += done->crowded[i], any += done->beside[i];
-      const std::vector<double>& weights = sum > 0 ? done->crowded : done->beside;
-      const double whole = sum > 0 ? sum : any;
+      double sum = 0;
+      for (const double ns : done->crowded) sum += ns;
+      // Those who are known kept it waiting at most while they were more than the cores; the rest was somebody else.
+      const double known = sum > 0 ? std::min(user.waited_ns, done->crowded_ns) : 0;
       out_.estimated[static_cast<size_t>(user.resource)] = 1;
       const auto give = [&](int32_t by, double ns) {
         if (user.operation != kNone)
@@ -347,9 +345,9 @@ void Sweeper::sweep_core_domain(const std::vector<int32_t>& resources) {
         else
           add_cell(out_.of_stage[static_cast<size_t>(user.stage)], by, user.resource, ns);
       };
-      if (whole <= 0) give(blamed(trace_, Blamed::kUnknown), user.waited_ns);
-      for (size_t i = 0; i < count && whole > 0; ++i)
-        if (weights[i] > 0) give(static_cast<int32_t>(i), user.waited_ns * weights[i] / whole);
+      for (size_t i = 0; i < count && known > 0; ++i)
+        if (done->crowded[i] > 0) give(static_cast<int32_t>(i), known * done->crowded[i] / sum);
+      give(blamed(trace_, Blamed::kUnknown), user.waited_ns - known);
       if (user.operation != kNone) out_.intrinsic_ns[static_cast<size_t>(user.operation)] -= user.waited_ns;
     }
     active.erase(done);

@@ -30,9 +30,10 @@ struct Worker {
   Doing doing = Doing::kNothing;
   int32_t frame = kNone, stage = kNone;  // stage: within the work
   int32_t operation = 0;                 // within the stage
-  int32_t server = kNone;
+  int32_t server = kNone, held = kNone;  // of which resource
   uint32_t version = 0;
   uint64_t asked = 0;
+  bool gave_way = false;
   double left_ns = 0, rate = 1, since = 0, slice_left = kNever;
   double of_resource = 1, of_cores = 1;  // factors of its rate
   std::vector<int32_t> to_hand_over;
@@ -87,6 +88,7 @@ class Engine {
   void go_on(int32_t worker);
   void run_operation(int32_t worker);
   void finish_operation(int32_t worker);
+  bool keeps_server(Worker& worker);
   void finish_stage(int32_t worker);
   bool hand_over(int32_t worker);
   void release(int32_t worker);
@@ -203,8 +205,8 @@ void Engine::join(int32_t number) {
   worker.since = now_;
   worker.rate = worker.of_resource = worker.of_cores = 1;
   worker.slice_left = kNever;
-  if (worker.server != kNone) {
-    const TenantResource& what = model_.resources[static_cast<size_t>(operation.resource)];
+  if (worker.server != kNone && worker.held == operation.resource) {
+    const TenantResource& what = model_.resources[static_cast<size_t>(worker.held)];
     if (what.quantum_ns > 0 && what.policy == ServePolicy::kRoundRobin)
       worker.slice_left = static_cast<double>(what.quantum_ns);
   }
@@ -261,30 +263,47 @@ void Engine::run_operation(int32_t number) {
   const ReplayOperation& operation = operation_of(worker);
   worker.left_ns = operation.service_ns;
   if (operation.resource != kNone) result_.busy_ns[static_cast<size_t>(operation.resource)] += operation.service_ns;
-  if (!is_exclusive(operation.resource) || worker.server != kNone) {
+  if (!is_exclusive(operation.resource) || worker.held == operation.resource) {
     join(number);
     return;
   }
   worker.doing = Doing::kWaits;
-  worker.asked = ++asked_;
+  // Who gave way keeps its place among those of its priority.
+  if (!worker.gave_way) worker.asked = ++asked_;
+  worker.gave_way = false;
   waiting_[static_cast<size_t>(operation.resource)].push_back(number);
   touched_.push_back(operation.resource);
+}
+
+// Whether the server stays for what comes next in the stage. Time of the thread between two operations is no other use.
+bool Engine::keeps_server(Worker& worker) {
+  const TenantResource& what = model_.resources[static_cast<size_t>(worker.held)];
+  worker.gave_way = false;
+  if (!what.by_stage) return false;
+  const ReplayStage& stage = stage_of(worker.frame, worker.stage);
+  int32_t next = worker.operation;
+  const auto operation = [&]() -> const ReplayOperation& {
+    return model_.operations[static_cast<size_t>(stage.first_operation + next)];
+  };
+  while (next < stage.operation_count && operation().name == 0) ++next;
+  if (next >= stage.operation_count || operation().resource != worker.held) return false;
+  if (!what.gives_way) return true;
+  const auto priority = [this](int32_t tenant) { return model_.tenants[static_cast<size_t>(tenant)].priority; };
+  const std::vector<int32_t>& waiting = waiting_[static_cast<size_t>(worker.held)];
+  worker.gave_way = std::any_of(waiting.begin(), waiting.end(), [&](int32_t other) {
+    return priority(workers_[static_cast<size_t>(other)].tenant) > priority(worker.tenant);
+  });
+  return !worker.gave_way;
 }
 
 void Engine::finish_operation(int32_t number) {
   leave(number);
   Worker& worker = workers_[static_cast<size_t>(number)];
-  const int32_t resource = operation_of(worker).resource;
   ++worker.operation;
-  if (worker.server != kNone) {
-    const ReplayStage& stage = stage_of(worker.frame, worker.stage);
-    const bool keeps = model_.resources[static_cast<size_t>(resource)].by_stage &&
-                       worker.operation < stage.operation_count && operation_of(worker).resource == resource;
-    if (!keeps) {
-      servers_[static_cast<size_t>(resource)][static_cast<size_t>(worker.server)].worker = kNone;
-      worker.server = kNone;
-      touched_.push_back(resource);
-    }
+  if (worker.server != kNone && !keeps_server(worker)) {
+    servers_[static_cast<size_t>(worker.held)][static_cast<size_t>(worker.server)].worker = kNone;
+    touched_.push_back(worker.held);
+    worker.server = worker.held = kNone;
   }
   go_on(number);
 }
@@ -437,6 +456,7 @@ void Engine::serve(int32_t resource) {
     server.worker = number;
     server.last_tenant = worker.tenant;
     worker.server = static_cast<int32_t>(i);
+    worker.held = resource;
     if (switches) {
       worker.doing = Doing::kSwitches;
       ++worker.version;
@@ -478,14 +498,14 @@ ReplayResult Engine::run() {
         const int32_t resource = operation_of(worker).resource;
         if (worker.left_ns <= kRest) {
           finish_operation(event.worker);
-        } else if (worker.server != kNone && worker.slice_left <= kRest) {
+        } else if (worker.held == resource && resource != kNone && worker.slice_left <= kRest) {
           if (waiting_[static_cast<size_t>(resource)].empty()) {
             worker.slice_left = static_cast<double>(model_.resources[static_cast<size_t>(resource)].quantum_ns);
             retime(event.worker);
           } else {
             leave(event.worker);
             servers_[static_cast<size_t>(resource)][static_cast<size_t>(worker.server)].worker = kNone;
-            worker.server = kNone;
+            worker.server = worker.held = kNone;
             worker.doing = Doing::kWaits;
             worker.asked = ++asked_;
             waiting_[static_cast<size_t>(resource)].push_back(event.worker);

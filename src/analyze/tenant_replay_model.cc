@@ -2,8 +2,10 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "analyze/tenant_replay.h"
+#include "base/statistics.h"
 
 namespace strobe::analyze {
 
@@ -29,6 +31,8 @@ class Modeller {
 
  private:
   void make_pools();
+  std::optional<double> wake_up(const TenantFrame& frame) const;
+  void find_wake_ups();
   void make_works();
   int32_t make_work(const TenantFrame& frame);
   void make_operations(const TenantStage& stage, ReplayStage& made);
@@ -37,6 +41,7 @@ class Modeller {
   const TenantTrace& trace_;
   ReplayModel model_;
   std::map<int32_t, int32_t> pool_of_lane_;
+  std::vector<double> usual_wake_up_;  // by tenant, ns
 };
 
 // Stages of one name run on the threads of one pool, and threads belong to the same one where a stage runs on both.
@@ -79,15 +84,22 @@ void Modeller::make_operations(const TenantStage& stage, ReplayStage& made) {
   int64_t of_operations = 0;
   for (int32_t i = stage.first_operation; i < stage.first_operation + stage.operation_count; ++i)
     of_operations += trace_.operations[static_cast<size_t>(i)].runnable_ns;
-  double waited_outside = static_cast<double>(std::max<int64_t>(0, stage.runnable_ns - of_operations));
+  const auto number = static_cast<size_t>(&stage - trace_.stages.data());
+  double waited_outside =
+      static_cast<double>(std::max<int64_t>(0, stage.runnable_ns - of_operations)) - analysis_.stage_foreign_ns[number];
+  // Delays that nobody of the trace made stay as they were.
+  const auto add_delay = [&](double ns) {
+    if (ns > static_cast<double>(band)) model_.operations.push_back({kNone, 0, 0, ns, 0.0});
+  };
+  add_delay(analysis_.stage_idle_ns[number]);
   double small = 0;  // gaps that are added to the next operation
-  const auto add_gap = [&](int64_t from, int64_t to) {
+  const auto add_gap = [&](int64_t from, int64_t to, bool is_held) {
     if (to <= from) return;
     double gap = static_cast<double>(to - from);
-    const double waited = std::min(waited_outside, gap);
+    const double waited = std::clamp(waited_outside, 0.0, gap);
     waited_outside -= waited;
     gap -= waited;
-    if (to - from <= band)
+    if (to - from <= band || is_held)
       small += gap;
     else if (gap > 0)
       model_.operations.push_back({cpu, 0, 0, gap, cpu == kNone ? 0.0 : 1.0});
@@ -96,7 +108,8 @@ void Modeller::make_operations(const TenantStage& stage, ReplayStage& made) {
   for (int32_t i = stage.first_operation; i < stage.first_operation + stage.operation_count; ++i) {
     const TenantOperation& operation = trace_.operations[static_cast<size_t>(i)];
     made.pushes |= operation.is_push;
-    add_gap(at, operation.ready_ns);
+    const bool is_held = i > stage.first_operation && trace_.keeps_server(i - 1, i);
+    add_gap(at, operation.ready_ns, is_held);
     const bool is_outer = i + 1 < stage.first_operation + stage.operation_count &&
                           trace_.operations[static_cast<size_t>(i) + 1].inside == i;
     at = is_outer ? operation.start_ns : operation.end_ns;
@@ -105,9 +118,15 @@ void Modeller::make_operations(const TenantStage& stage, ReplayStage& made) {
     one.resource = operation.resource;
     one.kind = operation.kind;
     one.name = operation.name;
-    one.service_ns = analysis_.intrinsic_ns[static_cast<size_t>(i)] + small;
+    // Between two turns on a server that was kept nobody else could have had it.
+    if (is_held)
+      small += static_cast<double>(operation.start_ns - operation.ready_ns);
+    else
+      add_delay(analysis_.nobody_ns[static_cast<size_t>(i)]);
+    one.service_ns =
+        analysis_.intrinsic_ns[static_cast<size_t>(i)] + analysis_.foreign_cpu_ns[static_cast<size_t>(i)] + small;
     const int64_t wait = operation.start_ns - operation.ready_ns;
-    if (static_cast<double>(wait) < trace_.dead_band_ns()) one.service_ns += static_cast<double>(wait);
+    if (!is_held && static_cast<double>(wait) < trace_.dead_band_ns()) one.service_ns += static_cast<double>(wait);
     small = 0;
     const bool on_cores =
         one.resource != kNone && trace_.resources[static_cast<size_t>(one.resource)].kind == ResourceKind::kCores;
@@ -123,7 +142,7 @@ void Modeller::make_operations(const TenantStage& stage, ReplayStage& made) {
     else
       model_.operations.push_back(one);
   }
-  add_gap(at, stage.end_ns);
+  add_gap(at, stage.end_ns, false);
   if (small > 0 && static_cast<int32_t>(model_.operations.size()) > made.first_operation)
     model_.operations.back().service_ns += small;
   made.operation_count = static_cast<int32_t>(model_.operations.size()) - made.first_operation;
@@ -150,7 +169,27 @@ int32_t Modeller::make_work(const TenantFrame& frame) {
   return static_cast<int32_t>(model_.works.size() - 1);
 }
 
+// From a frame's arrival until its idle thread was at work on it; nothing where the thread was busy.
+std::optional<double> Modeller::wake_up(const TenantFrame& frame) const {
+  if (!frame.finished() || frame.stage_count == 0) return std::nullopt;
+  const TenantStage& first = trace_.stages[static_cast<size_t>(frame.first_stage)];
+  if (first.before_on_lane != kNone &&
+      trace_.stages[static_cast<size_t>(first.before_on_lane)].end_ns > frame.arrival_ns)
+    return std::nullopt;
+  return static_cast<double>(std::max<int64_t>(0, first.start_ns - frame.arrival_ns));
+}
+
+// Threads do not wake up at once: that belongs to a frame as its way to the tenant does, and decides who of two that
+// come together is first. What is far beyond the usual was waiting for a core.
+void Modeller::find_wake_ups() {
+  std::vector<std::vector<double>> seen(trace_.tenants.size());
+  for (const TenantFrame& frame : trace_.frames)
+    if (const auto lag = wake_up(frame)) seen[static_cast<size_t>(frame.tenant)].push_back(*lag);
+  for (auto& lags : seen) usual_wake_up_.push_back(lags.empty() ? 0 : quantile(std::move(lags), 0.5));
+}
+
 void Modeller::make_works() {
+  find_wake_ups();
   std::vector<int32_t> last(trace_.tenants.size(), kNone);
   std::vector<std::vector<size_t>> early(trace_.tenants.size());  // frames before the first that has work
   for (const TenantFrame& frame : trace_.frames) {
@@ -161,9 +200,11 @@ void Modeller::make_works() {
       for (const size_t waiting : early[tenant]) model_.frames[waiting].work = last[tenant];
       early[tenant].clear();
     }
+    constexpr double kUnusual = 4;
+    const double lag = std::min(wake_up(frame).value_or(0), kUnusual * usual_wake_up_[tenant]);
     if (last[tenant] == kNone) early[tenant].push_back(model_.frames.size());
     model_.frames.push_back({frame.tenant, last[tenant], static_cast<double>(frame.stamp_ns),
-                             static_cast<double>(frame.arrival_ns - frame.stamp_ns),
+                             static_cast<double>(frame.arrival_ns - frame.stamp_ns) + lag,
                              static_cast<double>(frame.deadline_ns), frame.counts});
   }
   std::erase_if(model_.frames, [](const ReplayFrame& frame) { return frame.work == kNone; });

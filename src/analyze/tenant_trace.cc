@@ -485,6 +485,17 @@ int32_t TenantTrace::find_resource(const std::string& name) const {
   return kNone;
 }
 
+bool TenantTrace::keeps_server(int32_t operation, int32_t next) const {
+  const TenantOperation &a = operations[static_cast<size_t>(operation)], &b = operations[static_cast<size_t>(next)];
+  if (a.stage == kNone || a.stage != b.stage || a.resource != b.resource || a.resource == kNone) return false;
+  const TenantResource& what = resources[static_cast<size_t>(a.resource)];
+  if (what.kind != ResourceKind::kExclusive) return false;
+  // A lock of no contention takes less than the second; kernels are launched within the first.
+  constexpr int64_t kShortGap = 100'000, kAtOnce = 2'000;
+  const auto noise = static_cast<int64_t>(std::ceil(2 * dead_band_ns()));
+  return b.start_ns - b.ready_ns <= std::max(noise, kAtOnce) && (what.by_stage || b.start_ns - a.end_ns <= kShortGap);
+}
+
 bool is_tenant_trace(const Timeline& timeline) {
   return timeline.facts.count(words::kTenants) > 0;
 }

@@ -34,7 +34,8 @@ struct TenantResource {
   ResourceKind kind = ResourceKind::kShared;
   double capacity = 1;  // servers or cores
   ServePolicy policy = ServePolicy::kFifo;
-  bool by_stage = true;  // a server stays with the consecutive operations of a stage; false: it is offered after each
+  bool by_stage = true;    // a server stays with the consecutive operations of a stage; false: it is offered after each
+  bool gives_way = false;  // it stays, but is left between two of them to a waiting tenant of greater priority
   int64_t quantum_ns = 0, switch_ns = 0;  // of round robin: an operation is cut after a quantum; 0: never
   std::vector<int32_t> cores;             // of `cpu:0-1`: 0, 1; empty where the name does not tell
 };
@@ -123,6 +124,9 @@ struct TenantTrace {
   uint64_t edges_wanted = 0, edges_recorded = 0;  // hand-overs from thread to thread
   uint64_t contradictions = 0;                    // an effect before its cause by more than the noise
 
+  // Whether a server was kept between an operation and the next one of its stage: what lies between them is the
+  // thread's way from one layer to the next, too short for anybody else to take the server.
+  bool keeps_server(int32_t operation, int32_t next) const;
   const double& slow(int32_t slowed, int32_t beside) const {
     return slowdown[static_cast<size_t>(slowed) * classes.size() + static_cast<size_t>(beside)];
   }

@@ -63,10 +63,6 @@ std::vector<int32_t> cores_of(const std::string& name) {
   return cores;
 }
 
-bool keeps_server(ServePolicy policy) {
-  return policy != ServePolicy::kPriorityPreemptive && policy != ServePolicy::kRoundRobin;
-}
-
 Result<void> read_tenant_fact(TenantTrace& trace, const std::string& key, const std::string& value) {
   // Names may hold dots: the longest that fits.
   TenantInfo* best = nullptr;
@@ -109,9 +105,11 @@ Result<TenantResource> read_resource_fact(const TenantTrace& trace, const std::s
       if (resource.capacity < 1) return bad_data("fact '" + fact + "' is '" + value + "', expected at least 1");
     } else if (key == "policy") {
       STROBE_ASSIGN(resource.policy, parse_serve_policy(text));
-      resource.by_stage = keeps_server(resource.policy);
+      resource.by_stage = true;
+      resource.gives_way = resource.policy == ServePolicy::kPriorityPreemptive;
     } else if (key == "unit") {
-      resource.by_stage = text == "stage";
+      resource.by_stage = text != "layer";
+      resource.gives_way = text == "give-way";
     } else if (key == "quantum_ns" || key == "switch_ns") {
       STROBE_ASSIGN(const double ns, number(fact, text));
       (key == "quantum_ns" ? resource.quantum_ns : resource.switch_ns) = std::llround(std::clamp(ns, 0.0, 1e15));
@@ -159,7 +157,7 @@ TenantResource undeclared_resource(const std::string& name, ServePolicy policy) 
   TenantResource resource;
   resource.name = name;
   resource.policy = policy;
-  resource.by_stage = keeps_server(policy);
+  resource.gives_way = policy == ServePolicy::kPriorityPreemptive;
   resource.cores = cores_of(name);
   const auto begins = [&name](const char* word) { return name.rfind(word, 0) == 0; };
   if (begins("queue:")) resource.kind = ResourceKind::kQueue;
@@ -167,6 +165,7 @@ TenantResource undeclared_resource(const std::string& name, ServePolicy policy) 
     resource.kind = ResourceKind::kExclusive;
     resource.policy = ServePolicy::kFifo;
     resource.by_stage = false;
+    resource.gives_way = false;
   }
   if (begins("cpu:")) {
     resource.kind = ResourceKind::kCores;

@@ -379,7 +379,8 @@ void use_policy(ReplayModel& model, ServePolicy policy) {
       continue;
     resource.kind = policy == ServePolicy::kConcurrent ? ResourceKind::kShared : ResourceKind::kExclusive;
     resource.policy = policy;
-    resource.by_stage = policy != ServePolicy::kPriorityPreemptive && policy != ServePolicy::kRoundRobin;
+    resource.by_stage = true;
+    resource.gives_way = policy == ServePolicy::kPriorityPreemptive;
   }
 }
 

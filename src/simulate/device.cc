@@ -43,6 +43,7 @@ struct Worker {
   int32_t resource = -1, server = -1, kind = 0;
   int32_t slice = 0;
   uint64_t asked = 0;  // order of requests
+  bool gave_way = false;
   double remaining = 0, share = 1, speed = 1;
   double ready_ns = 0, start_ns = 0, intrinsic_ns = 0, runnable_ns = 0;
   std::vector<int32_t> deliver;  // stages to be handed over, the next one last
@@ -512,7 +513,8 @@ void Device::request(int32_t number) {
     start_service(worker);
   } else {
     worker.state = State::kWaiting;
-    worker.asked = ++requests_;
+    if (!worker.gave_way) worker.asked = ++requests_;  // who gave way keeps its place among those of its priority
+    worker.gave_way = false;
     waiting_[resource].push_back(number);
   }
 }
@@ -562,8 +564,12 @@ void Device::end_operation(int32_t number) {
   dirty_[resource] = 1;
   const StageLaw& law = tenant_of(worker).stages[static_cast<size_t>(worker.law)];
   const auto next = static_cast<size_t>(++worker.operation);
-  const bool keeps = scenario_.resources[resource].by_stage && next < law.operations.size() &&
-                     law.operations[next].resource == worker.resource;
+  const bool goes_on = next < law.operations.size() && law.operations[next].resource == worker.resource;
+  worker.gave_way = false;
+  if (goes_on && scenario_.resources[resource].gives_way)
+    for (const int32_t other : waiting_[resource])
+      worker.gave_way |= tenant_of(workers_[static_cast<size_t>(other)]).priority > tenant_of(worker).priority;
+  const bool keeps = scenario_.resources[resource].by_stage && goes_on && !worker.gave_way;
   if (worker.server >= 0 && !keeps) {
     servers_[resource][static_cast<size_t>(worker.server)].worker = -1;
     worker.server = -1;

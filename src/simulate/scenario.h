@@ -43,6 +43,7 @@ struct Resource {
   int64_t capacity = 1;
   Serve serve = Serve::kFifo;
   bool by_stage = false;        // a server stays with the consecutive operations of a stage
+  bool gives_way = false;       // but is left between two of them to a waiting tenant of greater priority
   double quantum_ns = 0;        // of round robin; 0: an operation is never cut
   double switch_ns = 0;         // a server's way from one tenant to another
   std::string policy = "fifo";  // the word for it in the trace
@@ -130,11 +131,11 @@ struct Scenario {
 // Errors: kBadData naming the place in the file.
 Result<Scenario> parse_scenario(const std::string& yaml);
 
-// How a policy's word serves an exclusive resource: the order, and whether a server stays with a stage. "concurrent"
+// How a policy's word serves an exclusive resource: the order, and whether a server gives way. "concurrent"
 // and "exclusive" serve as fifo. Errors: kUsage.
 struct ServeRule {
   Serve serve = Serve::kFifo;
-  bool by_stage = true;
+  bool gives_way = false;
 };
 Result<ServeRule> serve_rule(const std::string& policy);
 

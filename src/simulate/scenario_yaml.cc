@@ -12,12 +12,12 @@
 namespace strobe::simulate {
 
 Result<ServeRule> serve_rule(const std::string& policy) {
-  static const std::map<std::string, ServeRule> kRules{{"concurrent", {Serve::kFifo, true}},
-                                                       {"fifo", {Serve::kFifo, true}},
-                                                       {"exclusive", {Serve::kFifo, true}},
-                                                       {"priority", {Serve::kPriority, true}},
-                                                       {"priority-preemptive", {Serve::kPriority, false}},
-                                                       {"edf", {Serve::kEdf, true}},
+  static const std::map<std::string, ServeRule> kRules{{"concurrent", {Serve::kFifo, false}},
+                                                       {"fifo", {Serve::kFifo, false}},
+                                                       {"exclusive", {Serve::kFifo, false}},
+                                                       {"priority", {Serve::kPriority, false}},
+                                                       {"edf", {Serve::kEdf, false}},
+                                                       {"priority-preemptive", {Serve::kPriority, true}},
                                                        {"round-robin", {Serve::kRoundRobin, false}}};
   if (const auto found = kRules.find(policy); found != kRules.end()) return found->second;
   std::vector<std::string> names;
@@ -195,7 +195,8 @@ int32_t Parser::class_named(const std::string& name) {
 Result<void> Parser::resources(const Node& root) {
   if (!root.has("resources") || !root.at("resources").raw().IsMap())
     return bad_data("resources: expected NAME: {exclusive: K} or {shared: true} or {cores: N}");
-  for (const auto& entry : root.at("resources").raw()) {
+  const Node all = root.at("resources");
+  for (const auto& entry : all.raw()) {
     const auto name = entry.first.as<std::string>("");
     const Node node(entry.second, "resources." + name);
     STROBE_TRY(node.expect_map({"exclusive", "shared", "cores", "policy", "unit", "quantum_us", "switch_us"}));
@@ -218,11 +219,14 @@ Result<void> Parser::resources(const Node& root) {
     auto rule = serve_rule(resource.policy);
     if (!rule) return bad_data(node.place() + ".policy: " + rule.error().message());
     resource.serve = rule->serve;
-    resource.by_stage = rule->by_stage && !is_lock;
+    resource.by_stage = !is_lock && !node.has("quantum_us");
+    resource.gives_way = rule->gives_way;
     if (node.has("unit")) {
       STROBE_ASSIGN(const std::string unit, node.at("unit").text());
-      if (unit != "stage" && unit != "layer") return bad_data(node.place() + ".unit: expected stage or layer");
-      resource.by_stage = unit == "stage";
+      if (unit != "stage" && unit != "layer" && unit != "give-way")
+        return bad_data(node.place() + ".unit: expected stage, layer or give-way");
+      resource.by_stage = unit != "layer";
+      resource.gives_way = unit == "give-way";
     }
     STROBE_TRY(node.read("quantum_us", resource.quantum_ns, kUs));
     STROBE_TRY(node.read("switch_us", resource.switch_ns, kUs));

@@ -110,8 +110,10 @@ std::string Writer::resource_fact(const Resource& resource) const {
   const std::string count = std::to_string(resource.capacity);
   if (resource.kind == Resource::Kind::kShared) return "shared";
   if (resource.kind == Resource::Kind::kCores) return "cores=" + count;
-  std::string text =
-      "exclusive=" + count + ";policy=" + resource.policy + ";unit=" + (resource.by_stage ? "stage" : "layer");
+  std::string text = "exclusive=" + count + ";policy=" + resource.policy + ";unit=" +
+                     (!resource.by_stage   ? "layer"
+                      : resource.gives_way ? "give-way"
+                                           : "stage");
   if (resource.quantum_ns > 0) text += ";quantum_ns=" + std::to_string(std::llround(resource.quantum_ns));
   if (resource.switch_ns > 0) text += ";switch_ns=" + std::to_string(std::llround(resource.switch_ns));
   return text;

@@ -41,7 +41,7 @@ TEST(TenantTrace, ReadsTenantsResourcesAndFrames) {
   EXPECT_EQ(device.kind, ResourceKind::kExclusive);
   EXPECT_EQ(device.capacity, 2);
   EXPECT_EQ(device.policy, ServePolicy::kRoundRobin);
-  EXPECT_FALSE(device.by_stage);
+  EXPECT_TRUE(device.by_stage);
   EXPECT_EQ(device.quantum_ns, 500);
   const TenantResource& cores = trace->resources[static_cast<size_t>(trace->tenants[1].cpu)];
   EXPECT_EQ(cores.cores, (std::vector<int32_t>{0, 2, 3}));

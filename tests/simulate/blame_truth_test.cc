@@ -85,6 +85,7 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* policy : {"fifo", "priority", "priority-preemptive", "edf", "round-robin"})
     all.push_back({policy, {.policy = policy}});
+  all.push_back({"by layer", {.policy = "round-robin", .by_layer = true}});
   all.push_back({"two servers", {.servers = 2}});
   all.push_back({"quantum", {.policy = "round-robin", .quantum_us = 300, .switch_us = 15}});
   all.push_back({"shared", {.is_shared = true}});

@@ -31,6 +31,7 @@ std::vector<Variety> varieties() {
   std::vector<Variety> all;
   for (const char* policy : {"fifo", "priority", "priority-preemptive", "edf", "round-robin"})
     all.push_back({.policy = policy});
+  all.push_back({.policy = "round-robin", .by_layer = true});
   all.push_back({.servers = 2});
   all.push_back({.policy = "round-robin", .quantum_us = 300, .switch_us = 15});
   all.push_back({.is_shared = true});

@@ -15,6 +15,7 @@ struct Variety {
   bool on_cores = false;        // decode on two cores that they share
   bool in_pipelines = false;    // inference on another thread, behind a bounded queue
   bool in_branches = false;     // two branches side by side, then a fusion
+  bool by_layer = false;        // the device is offered after each layer
   int64_t servers = 1;
   double quantum_us = 0, switch_us = 0;
   double load = 0.7;  // of the device
@@ -43,7 +44,8 @@ inline simulate::Scenario random_scenario(uint64_t seed, const Variety& variety)
   device.policy = variety.policy;
   const ServeRule rule = serve_rule(variety.policy).value();
   device.serve = rule.serve;
-  device.by_stage = rule.by_stage;
+  device.gives_way = rule.gives_way;
+  device.by_stage = !variety.by_layer && variety.quantum_us == 0;
   device.quantum_ns = variety.quantum_us * 1e3;
   device.switch_ns = variety.switch_us * 1e3;
   scenario.resources.push_back(device);

@@ -42,6 +42,7 @@ std::vector<Case> cases(double sigma_us) {
   std::vector<Case> all;
   for (const char* policy : {"fifo", "priority", "priority-preemptive", "edf", "round-robin"})
     all.push_back({policy, {.policy = policy}});
+  all.push_back({"by layer", {.policy = "round-robin", .by_layer = true}});
   all.push_back({"two servers", {.servers = 2}});
   all.push_back({"quantum", {.policy = "round-robin", .quantum_us = 300, .switch_us = 15}});
   all.push_back({"shared", {.is_shared = true}});
@@ -91,7 +92,8 @@ std::vector<Change> changes_of(const Scenario& scenario) {
     const bool was_fifo = scenario.policy == "fifo";
     change.options.policy = was_fifo ? analyze::ServePolicy::kPriorityPreemptive : analyze::ServePolicy::kFifo;
     change.changed.resources[0].serve = was_fifo ? simulate::Serve::kPriority : simulate::Serve::kFifo;
-    change.changed.resources[0].by_stage = !was_fifo;
+    change.changed.resources[0].by_stage = true;
+    change.changed.resources[0].gives_way = was_fifo;
     changes.push_back(std::move(change));
   }
   if (scenario.tenants[0].stages[0].operations[0].resource == 2) {  // decodes on cores
