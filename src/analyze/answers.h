@@ -12,8 +12,8 @@
 namespace strobe::analyze {
 
 struct Answer {
-  std::string key;  // "blame", "stages", "ranges", "device_time", "work", "kernels", "copies", "launches", "findings",
-                    // "imported"
+  std::string key;  // "tenants", "blame", "deadlines", "budget", "tail", "bounds", "stages", "ranges", "device_time",
+                    // "work", "kernels", "copies", "launches", "findings", "imported"
   Table table;
 };
 
