@@ -241,7 +241,10 @@ class TenantRun {
   }
 
   void break_if_planted(int64_t frame) {
-    if (planted(FaultSpec::Kind::kCrash, frame)) ::raise(SIGSEGV);
+    if (planted(FaultSpec::Kind::kCrash, frame)) {
+      ::signal(SIGSEGV, SIG_DFL);  // nobody is to catch it
+      ::raise(SIGSEGV);
+    }
     if (planted(FaultSpec::Kind::kExit, frame)) ::_exit(7);
     while (planted(FaultSpec::Kind::kHang, frame)) ::pause();
     if (planted(FaultSpec::Kind::kLeak, frame)) {
