@@ -86,8 +86,8 @@ STROBE_FOR_EACH_ENGINE(Operations);
 TEST(OperationCases, HoldEveryOperationAndActivation) {
   std::set<size_t> operations;
   std::set<models::ActivationKind> activations;
-  for (const auto& cases :
-       {test::convolution_cases(), test::activation_cases(), test::pool_cases(), test::structure_cases()}) {
+  for (const auto& cases : {test::convolution_cases(), test::transposed_cases(), test::activation_cases(),
+                            test::pool_cases(), test::structure_cases()}) {
     for (const auto& one : cases) {
       for (const auto& layer : one.graph->layers) {
         operations.insert(layer.operation.index());
