@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,9 +24,9 @@ int open_allowed() {
   }();
   return allowed;
 }
-int open_now = 0;
+std::atomic<int> open_now{0};
 
-char buffer[8192];
+thread_local char buffer[8192];
 
 }  // namespace
 

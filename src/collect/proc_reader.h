@@ -17,7 +17,7 @@ class ProcFile {
   ProcFile(ProcFile&& other) noexcept;
   ProcFile& operator=(ProcFile&& other) noexcept;
   ~ProcFile();
-  // The content, ended by 0; null when it is gone. Valid until the next read of any file.
+  // The content, ended by 0; null when it is gone. Valid until the thread's next read of any file.
   const char* read();
 
  private:
