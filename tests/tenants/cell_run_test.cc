@@ -174,6 +174,7 @@ TEST_P(FaultTest, OfAProcessLeavesTheOthersAlone) {
   const test::ScratchFolder folder;
   CellSpec cell = short_cell(Policy::kFifo, Isolation::kProcesses);
   cell.duration_s = 1.5;
+  if (GetParam().first != FaultSpec::Kind::kHang) cell.hang_s = 20;  // sanitizers take a second to end a process
   cell.tenants = {spin("good", "spin:1ms", 40), spin("bad", "spin:1ms", 40)};
   cell.tenants[1].fault = {GetParam().first, 8};
   Ran ran;
