@@ -18,15 +18,22 @@ namespace {
 constexpr const char* kFusion = "bevfusion-small";
 constexpr const char* kMonocular = "monocular3d-resnet18";
 
-SpaceBox space_box(const models::Box3d& box, const std::vector<std::string>& labels) {
-  SpaceBox one;
-  one.label = labels[static_cast<size_t>(box.class_id)];
-  one.score = box.score;
-  one.pose.translation = {box.x, box.y, box.z};
-  one.pose.rotation = sensors::Quaternion::about_z(box.yaw);
-  one.length = box.length, one.width = box.width, one.height = box.height;
-  one.velocity[0] = box.vx, one.velocity[1] = box.vy;
-  return one;
+// Boxes of seeded weights mean nothing, and none are given on.
+Prediction prediction_of(const std::vector<models::Box3d>& boxes, const std::vector<std::string>& labels, bool trained,
+                         float least_score) {
+  Prediction prediction;
+  if (!trained) return prediction;
+  for (const models::Box3d& box : boxes) {
+    if (box.score < least_score) continue;
+    SpaceBox& one = prediction.space_boxes.emplace_back();
+    one.label = labels[static_cast<size_t>(box.class_id)];
+    one.score = box.score;
+    one.pose.translation = {box.x, box.y, box.z};
+    one.pose.rotation = sensors::Quaternion::about_z(box.yaw);
+    one.length = box.length, one.width = box.width, one.height = box.height;
+    one.velocity[0] = box.vx, one.velocity[1] = box.vy;
+  }
+  return prediction;
 }
 
 std::string seeded_note(const std::string& name) {
@@ -124,12 +131,7 @@ class FusionTask : public Task {
     return {};
   }
   Result<Prediction> finish() override {
-    Prediction prediction;
-    const auto boxes = detector_->decode(*work_);
-    if (!detector_->trained()) return prediction;
-    for (const models::Box3d& box : boxes)
-      if (box.score >= tenant_.score_threshold) prediction.space_boxes.push_back(space_box(box, detector_->labels()));
-    return prediction;
+    return prediction_of(detector_->decode(*work_), detector_->labels(), detector_->trained(), tenant_.score_threshold);
   }
 
  private:
@@ -172,12 +174,8 @@ class MonocularTask : public Task {
   Result<void> prepare() override { return pictures_.prepare(work_->picture.data()); }
   Result<void> infer(DeviceTurns& turns) override { return network_->run(turns, 0); }
   Result<Prediction> finish() override {
-    Prediction prediction;
-    const auto boxes = detector_->decode(*work_, camera_);
-    if (!detector_->trained()) return prediction;
-    for (const models::Box3d& box : boxes)
-      if (box.score >= tenant_.score_threshold) prediction.space_boxes.push_back(space_box(box, detector_->labels()));
-    return prediction;
+    return prediction_of(detector_->decode(*work_, camera_), detector_->labels(), detector_->trained(),
+                         tenant_.score_threshold);
   }
 
  private:
