@@ -20,7 +20,11 @@ Error&& Error::at(std::string place) && {
 std::string Error::to_string() const {
   std::string text;
   for (auto place = places_.rbegin(); place != places_.rend(); ++place) text += *place + ": ";
-  return text + message_;
+  text += message_;
+  // Messages quote what users and files say, line breaks included.
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  return text;
 }
 
 int Error::exit_code() const {

@@ -61,5 +61,10 @@ TEST(Error, ExitCodesAreThoseOfTheReadme) {
   EXPECT_EQ(internal_error("").exit_code(), 3);
 }
 
+TEST(Error, IsOneLineWhateverItQuotes) {
+  const Error error = bad_data("no key 'a\nb\tc'").at("x\r.yaml");
+  EXPECT_EQ(error.to_string(), "x .yaml: no key 'a b c'");
+}
+
 }  // namespace
 }  // namespace strobe
