@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/shorten.h"
+#include "base/utf8.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -44,25 +45,6 @@ const char* quote_or_escape(const char* at, const char* end) {
 
 bool is_bare(char c) {
   return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-void append_utf8(uint32_t code, std::string& out) {
-  const auto put = [&out](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6);
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
 }
 
 // The escape at `at` (a backslash) into `out`; false where it is none.

@@ -236,18 +236,6 @@ Result<std::string> schema_text(std::string_view type_name) {
   return text;
 }
 
-std::string dds_type_name(std::string_view type_name) {
-  std::string out;
-  size_t from = 0;
-  for (size_t at; (at = type_name.find('/', from)) != std::string_view::npos; from = at + 1)
-    out += fmt::format("{}::", type_name.substr(from, at - from));
-  return fmt::format("{}dds_::{}_", out, type_name.substr(from));
-}
-
-std::string dds_topic_name(std::string_view topic) {
-  return topic.starts_with('/') ? fmt::format("rt{}", topic) : fmt::format("rt/{}", topic);
-}
-
 std::string qos_yaml(const Qos& qos) {
   // RMW's "infinite" duration.
   constexpr std::string_view kForever = "\n    sec: 9223372036\n    nsec: 854775807\n";

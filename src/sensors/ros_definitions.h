@@ -25,11 +25,6 @@ const MessageType* find_message_type(std::string_view name);
 // once, in the order of first use, after a line of 80 '=' and "MSG: pkg/Name". Errors: kNotFound.
 Result<std::string> schema_text(std::string_view type_name);
 
-// "sensor_msgs/msg/PointCloud2" -> "sensor_msgs::msg::dds_::PointCloud2_".
-std::string dds_type_name(std::string_view type_name);
-// "/a/b" or "a/b" -> "rt/a/b".
-std::string dds_topic_name(std::string_view topic);
-
 struct Qos {
   enum class Reliability : uint8_t { kReliable = 1, kBestEffort = 2 };
   enum class Durability : uint8_t { kTransientLocal = 1, kVolatile = 2 };

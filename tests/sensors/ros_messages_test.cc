@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sensors/dds.h"
 #include "sensors/mcap_reader.h"
 #include "sensors/ros_definitions.h"
 #include "sensors/ros_schema.h"
@@ -146,9 +147,9 @@ TEST(RosMessages, TimesBeforeTheEpoch) {
 }
 
 TEST(RosDefinitions, Names) {
-  EXPECT_EQ(dds_type_name("sensor_msgs/msg/PointCloud2"), "sensor_msgs::msg::dds_::PointCloud2_");
-  EXPECT_EQ(dds_topic_name("/a/b"), "rt/a/b");
-  EXPECT_EQ(dds_topic_name("lidar_data"), "rt/lidar_data");
+  EXPECT_EQ(*dds_type_name("sensor_msgs/msg/PointCloud2"), "sensor_msgs::msg::dds_::PointCloud2_");
+  EXPECT_EQ(*dds_topic_name("/a/b"), "rt/a/b");
+  EXPECT_EQ(*dds_topic_name("lidar_data"), "rt/lidar_data");
   for (const MessageType& type : message_types()) EXPECT_TRUE(schema_text(type.name)) << type.name;
   EXPECT_FALSE(schema_text("std_msgs/msg/Nothing"));
 }
