@@ -75,9 +75,33 @@ class ByteStream::Reader {
     return done;
   }
 
+  // Inflates in pieces of one size, whatever size the caller asks for: what the inflater still gives of damaged data
+  // depends on the room it is offered.
   size_t inflate_some(char* to, size_t size) {
     size_t done = 0;
-    while (done < size && !over_) {
+    while (done < size) {
+      if (!staged_.empty()) {
+        const size_t count = std::min(size - done, staged_.size());
+        std::memcpy(to + done, staged_.data(), count);
+        staged_.remove_prefix(count);
+        done += count;
+      } else if (size - done >= kPieceBytes) {
+        const size_t count = inflate_piece(to + done);
+        done += count;
+        if (count < kPieceBytes) break;
+      } else {
+        piece_.resize(kPieceBytes);
+        staged_ = {piece_.data(), inflate_piece(piece_.data())};
+        if (staged_.empty()) break;
+      }
+    }
+    return done;
+  }
+
+  // Up to kPieceBytes; fewer only at the end.
+  size_t inflate_piece(char* to) {
+    size_t done = 0;
+    while (done < kPieceBytes && !over_) {
       fill();
       const bool at_end = rest_.empty();
       if (at_end && between_members_) break;
@@ -94,11 +118,11 @@ class ByteStream::Reader {
       inflater_->avail_in = static_cast<uint32_t>(std::min<size_t>(rest_.size(), 1U << 30));
       const size_t offered = inflater_->avail_in;
       inflater_->next_out = reinterpret_cast<uint8_t*>(to + done);
-      inflater_->avail_out = static_cast<uint32_t>(size - done);
+      inflater_->avail_out = static_cast<uint32_t>(kPieceBytes - done);
       const int status = isal_inflate(inflater_.get());
       took(offered - inflater_->avail_in);
-      const bool got_nothing = done == size - inflater_->avail_out;
-      done = size - inflater_->avail_out;
+      const bool got_nothing = done == kPieceBytes - inflater_->avail_out;
+      done = kPieceBytes - inflater_->avail_out;
       if (status != ISAL_DECOMP_OK && status != ISAL_END_INPUT) {
         damage = "the gzip data is damaged at byte " + std::to_string(file_done) + " of the file";
         over_ = true;
@@ -113,8 +137,12 @@ class ByteStream::Reader {
     return done;
   }
 
-  std::vector<char> buffer_;
+  static constexpr size_t kPieceBytes = 64 << 10;
+  static_assert(kBlockBytes % kPieceBytes == 0, "so that pieces of a file are inflated in place");
+
+  std::vector<char> buffer_, piece_;
   std::string_view rest_;                    // read, not used yet
+  std::string_view staged_;                  // of piece_, inflated, not given yet
   std::unique_ptr<inflate_state> inflater_;  // of a gzip file
   bool first_ = true, between_members_ = false, over_ = false;
 };

@@ -211,6 +211,30 @@ TEST(KinetoReal, ACutArchiveSaysWhere) {
                                                std::to_string(packed.size() / 2) + " of the file"));
 }
 
+// The inflater gives other bytes before it sees a fault when it is offered less room: the size of blocks must not show.
+TEST(KinetoReal, ADamagedArchiveInflatesToTheSameInBlocksOfAnySize) {
+  const auto path = test::shared_data("traces/kineto/cp_simple_add.json.gz");
+  STROBE_REQUIRE_DATA(path);
+  const std::string packed = slurp(path);
+  const auto inflate = [](std::string_view bytes, size_t block_bytes) {
+    const auto stream = ByteStream::of_text(bytes, block_bytes);
+    std::string text;
+    while (stream->refill(stream->end())) text.append(stream->begin(), stream->end());
+    return text + "|" + stream->damage();
+  };
+  std::mt19937 random(7);
+  size_t damaged = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::string bytes = packed;
+    bytes[10 + random() % (bytes.size() - 10)] ^= static_cast<char>(1 + random() % 255);
+    const std::string whole = inflate(bytes, ByteStream::kBlockBytes);
+    damaged += whole.ends_with("|") ? 0 : 1;
+    for (const size_t block_bytes : {size_t{61}, size_t{4096}, size_t{100000}})
+      ASSERT_EQ(inflate(bytes, block_bytes), whole) << round << " " << block_bytes;
+  }
+  EXPECT_GT(damaged, 50U);
+}
+
 TEST(KinetoReal, TimesAreExactToTheNanosecond) {
   const auto path = test::shared_data("traces/kineto/ns_resolution_v100_rank0.json.gz");
   STROBE_REQUIRE_DATA(path);
