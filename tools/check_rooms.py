@@ -21,6 +21,8 @@ ALLOWED = {
     "engines": {"base", "models"},
     "pipeline": {"base", "record", "collect", "media", "models", "engines"},
     "tenants": {"base", "record", "collect", "media", "sensors", "models", "engines", "pipeline"},
+    "measure": {"base", "collect", "models", "engines"},
+    "predict": {"base", "models"},
     "trace": {"base", "record"},
     "importers": {"base", "trace"},
     "exporters": {"base", "trace"},

@@ -1,15 +1,11 @@
-#include <vector>
-
-#include "command.h"
 #include "sensors_command.h"
 
 namespace strobe::app {
 
 namespace {
 
-// In the order of the help.
-std::vector<std::unique_ptr<SensorsCommand>> all_words() {
-  std::vector<std::unique_ptr<SensorsCommand>> words;
+std::vector<std::unique_ptr<Word>> all_words() {
+  std::vector<std::unique_ptr<Word>> words;
   words.push_back(make_sensors_info());
   words.push_back(make_sensors_dump());
   words.push_back(make_sensors_convert());
@@ -20,31 +16,13 @@ std::vector<std::unique_ptr<SensorsCommand>> all_words() {
   return words;
 }
 
-class SensorsCommands : public Command {
+class SensorsCommands : public WordsCommand {
  public:
+  SensorsCommands() : WordsCommand(all_words()) {}
   const char* name() const override { return "sensors"; }
   const char* summary() const override { return "Recordings of sensors: bags, ROS 2 topics, weather"; }
   const char* group() const override { return "Run"; }
   const char* example() const override { return "strobe sensors info drive.mcap"; }
-
-  void declare(CLI::App& app) override {
-    app.require_subcommand(1);
-    for (const auto& word : words_) {
-      CLI::App* sub = app.add_subcommand(word->name(), word->summary());
-      word->declare(*sub);
-      parsers_.push_back(sub);
-    }
-  }
-
-  Result<int> run() override {
-    for (size_t i = 0; i < words_.size(); ++i)
-      if (parsers_[i]->parsed()) return words_[i]->run();
-    return usage_error("sensors: a word is missing");
-  }
-
- private:
-  std::vector<std::unique_ptr<SensorsCommand>> words_ = all_words();
-  std::vector<CLI::App*> parsers_;
 };
 
 }  // namespace

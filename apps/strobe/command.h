@@ -24,6 +24,7 @@ std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_frames_command();
 std::unique_ptr<Command> make_sensors_command();
+std::unique_ptr<Command> make_model_command();
 std::unique_ptr<Command> make_record_command();
 std::unique_ptr<Command> make_layers_command();
 std::unique_ptr<Command> make_stats_command();

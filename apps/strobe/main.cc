@@ -20,6 +20,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_bench_command());
   commands.push_back(make_frames_command());
   commands.push_back(make_sensors_command());
+  commands.push_back(make_model_command());
   commands.push_back(make_record_command());
   commands.push_back(make_simulate_command());
   commands.push_back(make_layers_command());

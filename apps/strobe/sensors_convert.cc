@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using namespace strobe::sensors;
 
-class SensorsConvert : public SensorsCommand {
+class SensorsConvert : public Word {
  public:
   const char* name() const override { return "convert"; }
   const char* summary() const override { return "A scene of nuScenes as a bag of ROS 2 messages"; }
@@ -118,7 +118,7 @@ class SensorsConvert : public SensorsCommand {
 
 }  // namespace
 
-std::unique_ptr<SensorsCommand> make_sensors_convert() {
+std::unique_ptr<Word> make_sensors_convert() {
   return std::make_unique<SensorsConvert>();
 }
 

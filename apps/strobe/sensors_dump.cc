@@ -10,7 +10,7 @@ namespace strobe::app {
 
 namespace {
 
-class SensorsDump : public SensorsCommand {
+class SensorsDump : public Word {
  public:
   const char* name() const override { return "dump"; }
   const char* summary() const override { return "Every record of an MCAP file, as JSON"; }
@@ -48,7 +48,7 @@ class SensorsDump : public SensorsCommand {
 
 }  // namespace
 
-std::unique_ptr<SensorsCommand> make_sensors_dump() {
+std::unique_ptr<Word> make_sensors_dump() {
   return std::make_unique<SensorsDump>();
 }
 

@@ -107,7 +107,7 @@ Table classes_table(const DetectionMetrics& metrics) {
   return table;
 }
 
-class SensorsEvaluate : public SensorsCommand {
+class SensorsEvaluate : public Word {
  public:
   const char* name() const override { return "evaluate"; }
   const char* summary() const override { return "nuScenes' detection metrics of a result file"; }
@@ -145,7 +145,7 @@ class SensorsEvaluate : public SensorsCommand {
 
 }  // namespace
 
-std::unique_ptr<SensorsCommand> make_sensors_evaluate() {
+std::unique_ptr<Word> make_sensors_evaluate() {
   return std::make_unique<SensorsEvaluate>();
 }
 

@@ -185,7 +185,7 @@ void print_text(const McapInfo& info, const std::string& file) {
     fmt::print("metadata {}: {} entries\n", metadata.name, metadata.metadata.size());
 }
 
-class SensorsInfo : public SensorsCommand {
+class SensorsInfo : public Word {
  public:
   const char* name() const override { return "info"; }
   const char* summary() const override { return "What is in an MCAP file, and whether it is whole"; }
@@ -220,7 +220,7 @@ class SensorsInfo : public SensorsCommand {
 
 }  // namespace
 
-std::unique_ptr<SensorsCommand> make_sensors_info() {
+std::unique_ptr<Word> make_sensors_info() {
   return std::make_unique<SensorsInfo>();
 }
 

@@ -60,7 +60,7 @@ class SceneSource : public MessageSource {
   std::vector<DdsTopic> topics_;
 };
 
-class PublishCommand : public SensorsCommand {
+class PublishCommand : public Word {
  public:
   const char* name() const override { return "publish"; }
   const char* summary() const override { return "A scene of nuScenes as ROS 2 topics"; }
@@ -166,7 +166,7 @@ class PublishCommand : public SensorsCommand {
 
 }  // namespace
 
-std::unique_ptr<SensorsCommand> make_sensors_publish() {
+std::unique_ptr<Word> make_sensors_publish() {
   return std::make_unique<PublishCommand>();
 }
 

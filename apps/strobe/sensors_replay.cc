@@ -129,7 +129,7 @@ class BagSource : public MessageSource {
   std::vector<std::string> left_out_;
 };
 
-class ReplayCommand : public SensorsCommand {
+class ReplayCommand : public Word {
  public:
   const char* name() const override { return "replay"; }
   const char* summary() const override { return "A bag's messages as ROS 2 topics"; }
@@ -237,7 +237,7 @@ void print_sent(const std::string& title, const ReplaySummary& summary, std::vec
   fmt::print("{}", report::format_table(table, format));
 }
 
-std::unique_ptr<SensorsCommand> make_sensors_replay() {
+std::unique_ptr<Word> make_sensors_replay() {
   return std::make_unique<ReplayCommand>();
 }
 

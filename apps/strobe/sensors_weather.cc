@@ -80,7 +80,7 @@ std::vector<Cell> as_row(std::string points, const FateCounts& c) {
           intensity_ratio(c)};
 }
 
-class WeatherCommand : public SensorsCommand {
+class WeatherCommand : public Word {
  public:
   const char* name() const override { return "weather"; }
   const char* summary() const override { return "Rain, snow or fog on LiDAR sweeps"; }
@@ -252,7 +252,7 @@ class WeatherCommand : public SensorsCommand {
 
 }  // namespace
 
-std::unique_ptr<SensorsCommand> make_sensors_weather() {
+std::unique_ptr<Word> make_sensors_weather() {
   return std::make_unique<WeatherCommand>();
 }
 

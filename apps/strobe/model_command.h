@@ -1,0 +1,10 @@
+// The words after `strobe model`.
+#pragma once
+
+#include "words_command.h"
+
+namespace strobe::app {
+
+std::unique_ptr<Word> make_model_show();
+
+}  // namespace strobe::app
