@@ -1,0 +1,143 @@
+#include "predict/measurements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "predict/csv_text.h"
+
+namespace strobe::predict {
+namespace {
+
+constexpr int64_t kMaxBatch = int64_t{1} << 24;
+
+struct Columns {
+  size_t net, level, batch, quantity, value, unit, passed;
+
+  static Result<Columns> of(const CsvText& csv) {
+    Columns columns{};
+    STROBE_ASSIGN(columns.net, csv.column("net"));
+    STROBE_ASSIGN(columns.level, csv.column("level"));
+    STROBE_ASSIGN(columns.batch, csv.column("bs"));
+    STROBE_ASSIGN(columns.quantity, csv.column("quantity"));
+    STROBE_ASSIGN(columns.value, csv.column("value"));
+    STROBE_ASSIGN(columns.unit, csv.column("unit"));
+    STROBE_ASSIGN(columns.passed, csv.column("passed"));
+    return columns;
+  }
+};
+
+Result<Measurement> parse_row(const CsvText& csv, const Columns& columns, size_t row) {
+  Measurement measured;
+  measured.net = csv.field(row, columns.net);
+  if (measured.net.empty()) return csv.wrong(row, columns.net, "the name of a network");
+  STROBE_ASSIGN(measured.level, csv.integer(row, columns.level, 0, kMaxLevel));
+  STROBE_ASSIGN(measured.batch, csv.integer(row, columns.batch, 1, kMaxBatch));
+  measured.quantity = csv.field(row, columns.quantity);
+  if (measured.quantity.empty()) return csv.wrong(row, columns.quantity, "the name of a quantity");
+  measured.unit = csv.field(row, columns.unit);
+  STROBE_ASSIGN(const int64_t passed, csv.integer(row, columns.passed, 0, 1));
+  measured.passed = passed == 1;
+  if (!csv.field(row, columns.value).empty()) {
+    STROBE_ASSIGN(measured.value, csv.number(row, columns.value));
+  }
+  if (measured.passed && !(measured.value.value_or(0) > 0))
+    return csv.wrong(row, columns.value, "a number above 0 where passed is 1");
+  return measured;
+}
+
+}  // namespace
+
+std::string_view to_string(Quantity quantity) {
+  return quantity == Quantity::kLatency ? "latency" : "memory";
+}
+
+Result<Quantity> parse_quantity(const std::string& name) {
+  if (name == "latency") return Quantity::kLatency;
+  if (name == "memory") return Quantity::kMemory;
+  return usage_error(fmt::format("quantity '{}', expected latency or memory", name));
+}
+
+std::string_view unit_of(Quantity quantity) {
+  return quantity == Quantity::kLatency ? "ms" : "MiB";
+}
+
+Result<std::vector<Measurement>> parse_measurements(std::string text) {
+  STROBE_ASSIGN(const CsvText csv, CsvText::parse(std::move(text)));
+  STROBE_ASSIGN(const Columns columns, Columns::of(csv));
+  std::vector<Measurement> all;
+  all.reserve(csv.row_count());
+  for (size_t row = 0; row < csv.row_count(); ++row) {
+    STROBE_ASSIGN(Measurement measured, parse_row(csv, columns, row));
+    all.push_back(std::move(measured));
+  }
+  return all;
+}
+
+Result<std::vector<Measurement>> read_measurements(const std::filesystem::path& path) {
+  STROBE_ASSIGN(std::string text, read_file(path));
+  auto all = parse_measurements(std::move(text));
+  if (!all) return std::move(all).error().at(path.string());
+  return all;
+}
+
+std::vector<std::string> Dataset::networks() const {
+  std::vector<std::string> names;
+  for (const Sample& sample : samples)
+    if (std::find(names.begin(), names.end(), sample.layers->net) == names.end()) names.push_back(sample.layers->net);
+  return names;
+}
+
+std::string Dataset::note() const {
+  if (rows_without_layers == 0) return {};
+  std::map<std::string, std::vector<int64_t>> by_network;
+  for (const auto& [net, level] : levels_without_layers) by_network[net].push_back(level);
+  std::string what;
+  for (const auto& [net, levels] : by_network)
+    what += fmt::format("{}{} level{} {}", what.empty() ? "" : "; ", net, levels.size() == 1 ? "" : "s",
+                        fmt::join(levels, ","));
+  return fmt::format("{} {} measurements are not used, their layers are not known: {}", rows_without_layers,
+                     to_string(quantity), what);
+}
+
+Result<Dataset> join(const std::vector<LayerList>& lists, const std::vector<Measurement>& measurements,
+                     Quantity quantity) {
+  std::map<std::pair<std::string_view, int64_t>, std::shared_ptr<const LayerList>> by_level;
+  for (const LayerList& list : lists)
+    by_level.emplace(std::pair<std::string_view, int64_t>(list.net, list.level),
+                     std::make_shared<const LayerList>(list));
+  Dataset dataset;
+  dataset.quantity = quantity;
+  std::set<std::pair<std::string, int64_t>> missing;
+  for (const Measurement& measured : measurements) {
+    if (measured.quantity != to_string(quantity)) continue;
+    if (measured.unit != unit_of(quantity))
+      return bad_data(fmt::format("{} level {} batch {}: the {} is in '{}', expected {}", measured.net, measured.level,
+                                  measured.batch, measured.quantity, measured.unit, unit_of(quantity)));
+    const auto found = by_level.find({measured.net, measured.level});
+    if (found == by_level.end()) {
+      ++dataset.rows_without_layers;
+      missing.emplace(measured.net, measured.level);
+      continue;
+    }
+    dataset.samples.push_back({found->second, measured.batch, measured.value.value_or(0), measured.passed});
+  }
+  dataset.levels_without_layers.assign(missing.begin(), missing.end());
+  return dataset;
+}
+
+Result<Dataset> read_dataset(const std::filesystem::path& folder, Quantity quantity) {
+  STROBE_ASSIGN(const std::vector<LayerList> lists, read_layer_lists(folder / "layers.csv"));
+  const auto path = folder / "measurements.csv";
+  STROBE_ASSIGN(const std::vector<Measurement> measurements, read_measurements(path));
+  auto dataset = join(lists, measurements, quantity);
+  if (!dataset) return std::move(dataset).error().at(path.string());
+  if (dataset->samples.empty())
+    return bad_data(fmt::format("{}: no {} of a network and level of layers.csv", path.string(), to_string(quantity)));
+  return dataset;
+}
+
+}  // namespace strobe::predict
