@@ -6,6 +6,8 @@
 #include <limits>
 #include <queue>
 
+#include "analyze/run_queues.h"
+
 namespace strobe::analyze {
 
 using trace::kNone;
@@ -75,6 +77,8 @@ class Engine {
     for (size_t i = 0; i < servers_.size(); ++i)
       if (model.resources[i].kind == ResourceKind::kExclusive)
         servers_[i].resize(static_cast<size_t>(std::clamp(model.resources[i].capacity, 1.0, 1e4)));
+    for (const TenantResource& resource : model.resources)
+      run_queues_.emplace_back(static_cast<size_t>(std::clamp(resource.capacity, 1.0, 4096.0)));
     result_.done_ns.assign(model.frames.size(), kNever);
     result_.latency_ns.assign(model.frames.size(), kNever);
     result_.busy_ns.assign(model.resources.size(), 0);
@@ -121,6 +125,10 @@ class Engine {
     return resource != kNone && !servers_[static_cast<size_t>(resource)].empty() &&
            model_.interference == Interference::kMatrix;
   }
+  // The baselines know only how many cores there are.
+  bool has_run_queues(int32_t resource) const {
+    return model_.interference == Interference::kMatrix && model_.resources[static_cast<size_t>(resource)].queue_a_core;
+  }
   // The run queue that an operation uses.
   int32_t cores_of(const Worker& worker) const {
     const ReplayOperation& operation = operation_of(worker);
@@ -136,6 +144,7 @@ class Engine {
   std::vector<Worker> workers_;
   std::vector<std::vector<Server>> servers_;
   std::vector<std::vector<int32_t>> waiting_, running_, on_cores_;  // workers, by resource
+  std::vector<RunQueues> run_queues_;                               // by resource
   std::vector<std::vector<int32_t>> missing_;                       // by frame under way: causes left of each stage
   std::vector<int32_t> touched_;  // resources whose servers are to be given, at this instant
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -186,11 +195,12 @@ void Engine::refresh_cores(int32_t resource) {
   const std::vector<int32_t>& running = on_cores_[static_cast<size_t>(resource)];
   double wanted = 0;
   for (const int32_t number : running) wanted += operation_of(workers_[static_cast<size_t>(number)]).cores;
-  const double capacity = model_.resources[static_cast<size_t>(resource)].capacity;
-  double factor = wanted > capacity ? capacity / wanted : 1;
-  if (model_.interference == Interference::kNone) factor = 1;
+  const TenantResource& what = model_.resources[static_cast<size_t>(resource)];
   for (const int32_t number : running) {
     Worker& worker = workers_[static_cast<size_t>(number)];
+    double factor = wanted > what.capacity ? what.capacity / wanted : 1;
+    if (has_run_queues(resource)) factor = run_queues_[static_cast<size_t>(resource)].speed(number);
+    if (model_.interference == Interference::kNone) factor = 1;
     if (worker.of_cores == factor) continue;
     worker.of_cores = factor;
     retime(number);
@@ -222,6 +232,7 @@ void Engine::join(int32_t number) {
   }
   if (const int32_t cores = cores_of(worker); cores != kNone) {
     on_cores_[static_cast<size_t>(cores)].push_back(number);
+    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].join(number, operation.cores);
     refresh_cores(cores);
   }
 }
@@ -238,8 +249,10 @@ void Engine::leave(int32_t number) {
   ++worker.version;
   if (operation.resource != kNone && drop_from(running_[static_cast<size_t>(operation.resource)]))
     refresh_running(operation.resource);
-  if (const int32_t cores = cores_of(worker); cores != kNone && drop_from(on_cores_[static_cast<size_t>(cores)]))
+  if (const int32_t cores = cores_of(worker); cores != kNone && drop_from(on_cores_[static_cast<size_t>(cores)])) {
+    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].leave(number);
     refresh_cores(cores);
+  }
 }
 
 void Engine::take(int32_t number, Waiting what) {

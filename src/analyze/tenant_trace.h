@@ -37,6 +37,7 @@ struct TenantResource {
   bool by_stage = true;    // a server stays with the consecutive operations of a stage; false: it is offered after each
   bool gives_way = false;  // it stays, but is left between two of them to a waiting tenant of greater priority
   int64_t quantum_ns = 0, switch_ns = 0;  // of round robin: an operation is cut after a quantum; 0: never
+  bool queue_a_core = false;              // each core has a run queue of its own; false: cores are shared ideally
   std::vector<int32_t> cores;             // of `cpu:0-1`: 0, 1; empty where the name does not tell
 };
 

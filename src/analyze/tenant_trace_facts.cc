@@ -103,6 +103,8 @@ Result<TenantResource> read_resource_fact(const TenantTrace& trace, const std::s
       resource.kind = key == "cores" ? ResourceKind::kCores : ResourceKind::kExclusive;
       STROBE_ASSIGN(resource.capacity, number(fact, text));
       if (resource.capacity < 1) return bad_data("fact '" + fact + "' is '" + value + "', expected at least 1");
+    } else if (key == "run-queues") {
+      resource.queue_a_core = text == "each";
     } else if (key == "policy") {
       STROBE_ASSIGN(resource.policy, parse_serve_policy(text));
       resource.by_stage = true;

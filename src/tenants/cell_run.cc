@@ -134,7 +134,7 @@ class CellRun {
     for (const TenantSpec& tenant : cell_.tenants) {
       const std::string prefix = words::kTenantFact + tenant.name + ".", cpu = cpu_resource(tenant);
       const auto cores = collect::parse_cores(cpu.substr(cpu.find(':') + 1));
-      record::fact(words::kResourceFact + cpu, fmt::format("cores={}", cores ? cores->size() : 1));
+      record::fact(words::kResourceFact + cpu, fmt::format("cores={};run-queues=each", cores ? cores->size() : 1));
       record::fact(prefix + "cpu", cpu);
       record::fact(prefix + "priority", std::to_string(tenant.priority));
       record::fact(prefix + "rate_hz", fmt::format("{:.10g}", tenant.rate_hz));

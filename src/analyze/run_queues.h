@@ -1,0 +1,81 @@
+// Cores with a run queue each, as kernels have them: a thread that wakes up goes to an idle core, else to the one it
+// ran on before, and shares that core with whoever is on it, although another core may have fewer. An idle core takes
+// a thread from the fullest. So of three busy threads on two cores one runs at full speed and two at half: not each
+// at two thirds.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace strobe::analyze {
+
+class RunQueues {
+ public:
+  explicit RunQueues(size_t cores) : cores_(std::max<size_t>(1, cores)) {}
+
+  // wanted: cores that the work of this worker would use by itself; more than one: so many threads.
+  void join(int32_t worker, double wanted) {
+    const auto threads = static_cast<size_t>(std::clamp(std::lround(wanted), 1L, 4096L));
+    for (size_t i = 0; i < threads; ++i) {
+      const size_t core = pick(worker);
+      cores_[core].push_back({worker, wanted / static_cast<double>(threads)});
+      remember(worker, core);
+    }
+  }
+
+  void leave(int32_t worker) {
+    for (auto& core : cores_) std::erase_if(core, [worker](const Thread& thread) { return thread.worker == worker; });
+    for (;;) {
+      const auto shorter = [](const auto& a, const auto& b) { return a.size() < b.size(); };
+      const auto [least, most] = std::minmax_element(cores_.begin(), cores_.end(), shorter);
+      if (most->size() < least->size() + 2) return;
+      least->push_back(most->back());
+      most->pop_back();
+      remember(least->back().worker, static_cast<size_t>(least - cores_.begin()));
+    }
+  }
+
+  // The share of its speed that a worker gets: that of its slowest thread, for which the others wait.
+  double speed(int32_t worker) const {
+    double speed = 1;
+    for (const auto& core : cores_) {
+      double wanted = 0;
+      bool is_here = false;
+      for (const Thread& thread : core) {
+        wanted += thread.wanted;
+        is_here |= thread.worker == worker;
+      }
+      if (is_here && wanted > 1) speed = std::min(speed, 1 / wanted);
+    }
+    return speed;
+  }
+
+ private:
+  struct Thread {
+    int32_t worker;
+    double wanted;  // of a core
+  };
+
+  size_t pick(int32_t worker) const {
+    const auto number = static_cast<size_t>(worker);
+    const auto before = number < last_core_.size() && last_core_[number] >= 0 ? static_cast<size_t>(last_core_[number])
+                                                                              : cores_.size();
+    if (before < cores_.size() && cores_[before].empty()) return before;
+    const auto least = std::min_element(cores_.begin(), cores_.end(),
+                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    if (least->empty() || before == cores_.size() || cores_[before].size() >= least->size() + 2)
+      return static_cast<size_t>(least - cores_.begin());
+    return before;
+  }
+  void remember(int32_t worker, size_t core) {
+    if (static_cast<size_t>(worker) >= last_core_.size()) last_core_.resize(static_cast<size_t>(worker) + 1, -1);
+    last_core_[static_cast<size_t>(worker)] = static_cast<int32_t>(core);
+  }
+
+  std::vector<std::vector<Thread>> cores_;
+  std::vector<int32_t> last_core_;  // by worker
+};
+
+}  // namespace strobe::analyze

@@ -1,0 +1,81 @@
+#include "analyze/run_queues.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace strobe::analyze {
+namespace {
+
+TEST(RunQueues, OfThreeThreadsOnTwoCoresTwoShareOne) {
+  RunQueues queues(2);
+  queues.join(0, 1);
+  queues.join(1, 1);
+  EXPECT_EQ(queues.speed(0), 1);
+  EXPECT_EQ(queues.speed(1), 1);
+  queues.join(2, 1);
+  EXPECT_EQ(queues.speed(0) + queues.speed(1) + queues.speed(2), 2);
+  EXPECT_EQ(queues.speed(2), 0.5);
+  // Whoever had a core for itself has left: the idle core takes one of the two.
+  queues.leave(queues.speed(0) == 1 ? 0 : 1);
+  EXPECT_EQ(queues.speed(2), 1);
+}
+
+TEST(RunQueues, AThreadWakesUpOnItsCoreUnlessAnotherIsIdle) {
+  RunQueues queues(2);
+  queues.join(0, 1);  // core 0
+  queues.leave(0);
+  queues.join(1, 1);  // core 0: it is idle, too
+  queues.join(2, 1);  // core 1
+  queues.join(0, 1);  // none is idle: back to core 0
+  EXPECT_EQ(queues.speed(0), 0.5);
+  EXPECT_EQ(queues.speed(1), 0.5);
+  EXPECT_EQ(queues.speed(2), 1);
+}
+
+TEST(RunQueues, WorkThatWaitsLeavesItsCoreToOthers) {
+  RunQueues queues(1);
+  queues.join(0, 0.4);
+  queues.join(1, 0.5);
+  EXPECT_EQ(queues.speed(0), 1);
+  queues.join(2, 0.6);
+  EXPECT_DOUBLE_EQ(queues.speed(2), 1 / 1.5);
+}
+
+TEST(RunQueues, WorkOfSeveralThreadsGoesAsFastAsTheSlowest) {
+  RunQueues queues(2);
+  queues.join(0, 2);
+  EXPECT_EQ(queues.speed(0), 1);
+  queues.join(1, 1);
+  EXPECT_EQ(queues.speed(0), 0.5);
+  queues.leave(0);
+  EXPECT_EQ(queues.speed(1), 1);
+}
+
+// No core is idle while another has two threads, and no core does more than it can.
+TEST(RunQueues, CoresAreUsedAndNotOverused) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    const size_t cores = 1 + random() % 6;
+    RunQueues queues(cores);
+    std::vector<int32_t> there;
+    for (int step = 0; step < 60; ++step) {
+      if (there.empty() || random() % 2 == 0) {
+        int32_t worker = static_cast<int32_t>(random() % 20);
+        while (std::find(there.begin(), there.end(), worker) != there.end()) ++worker;
+        queues.join(worker, 1);
+        there.push_back(worker);
+      } else {
+        const size_t i = random() % there.size();
+        queues.leave(there[i]);
+        there.erase(there.begin() + static_cast<ptrdiff_t>(i));
+      }
+      double done = 0;
+      for (const int32_t worker : there) done += queues.speed(worker);
+      EXPECT_NEAR(done, static_cast<double>(std::min(cores, there.size())), 1e-9);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strobe::analyze
