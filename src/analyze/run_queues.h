@@ -60,8 +60,8 @@ class RunQueues {
 
   size_t pick(int32_t worker) const {
     const auto number = static_cast<size_t>(worker);
-    const auto before = number < last_core_.size() && last_core_[number] >= 0 ? static_cast<size_t>(last_core_[number])
-                                                                              : cores_.size();
+    const auto before =
+        number < last_core_.size() && last_core_[number] >= 0 ? static_cast<size_t>(last_core_[number]) : cores_.size();
     if (before < cores_.size() && cores_[before].empty()) return before;
     const auto least = std::min_element(cores_.begin(), cores_.end(),
                                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
