@@ -88,8 +88,8 @@ TEST_F(PublishedLists, MobilenetIsThatOfTheZooButForOneExpansion) {
   expect_equal(ours, theirs);
 }
 
-// The published SqueezeNet is version 1.0 with one ReLU behind each concatenation; the zoo has 1.1, so that it is
-// built here.
+// The published SqueezeNet is version 1.0 with one ReLU behind each concatenation. The zoo has 1.1, so it is built
+// here.
 TEST_F(PublishedLists, SqueezenetOfVersionOneIsFollowedToo) {
   const LayerList* list = find(lists_, "squeezenet", 0);
   ASSERT_NE(list, nullptr);
