@@ -85,13 +85,13 @@ std::string place(const std::string& layer_name) {
 
 }  // namespace
 
-Result<LayerId> GraphBuilder::input(const Shape& shape, const InputRule& rule) {
+Result<LayerId> GraphBuilder::input(const Shape& shape, const InputRule& rule, std::string name) {
   if (!graph_.layers.empty()) return internal_error("a graph has one input, and it comes first");
   const Shape inputs[] = {shape};
   auto checked = infer_shape(Dropout{}, inputs);  // the identity, for its limits
   if (!checked) return std::move(checked).error().at("the input");
   graph_.input_rule = rule;
-  return push(Layer{"input", Input{}, {}, shape});
+  return push(Layer{std::move(name), Input{}, {}, shape});
 }
 
 Result<LayerId> GraphBuilder::append(std::string name, Operation operation, std::vector<LayerId> inputs) {

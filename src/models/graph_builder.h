@@ -16,7 +16,7 @@ class GraphBuilder {
   explicit GraphBuilder(std::string name) { graph_.name = std::move(name); }
 
   // Must come first and once. Errors: kBadData for absurd sizes.
-  Result<LayerId> input(const Shape& shape, const InputRule& rule = {});
+  Result<LayerId> input(const Shape& shape, const InputRule& rule = {}, std::string name = "input");
   // Weights that the operation needs and does not bring are declared with their shapes; a convolution or linear layer
   // gets a bias only when it brings one (declared_tensor() for "to be filled"). Errors: kBadData naming the layer.
   Result<LayerId> append(std::string name, Operation operation, std::vector<LayerId> inputs);

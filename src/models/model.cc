@@ -9,6 +9,7 @@
 #include "models/darknet.h"
 #include "models/darknet_weights.h"
 #include "models/graph_builder.h"
+#include "models/graph_json.h"
 #include "models/safetensors.h"
 #include "models/seed.h"
 #include "models/zoo.h"
@@ -18,22 +19,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_graph_json(const std::string& name) {
+  return !find_in_zoo(name) && fs::path(name).extension() == ".json";
+}
+
 Result<Graph> structure(const std::string& name, const DarknetOptions& size) {
   if (const ZooEntry* entry = find_in_zoo(name)) return entry->make({size.width, size.height});
+  if (is_graph_json(name)) return read_graph_json(name, {size.width, size.height});
   return read_darknet(name, size);
 }
 
-bool is_darknet_file(const fs::path& path) {
-  std::error_code ignored;
-  return path.extension() == ".cfg" && fs::exists(path, ignored);
-}
-
 Result<void> check_known(const std::string& name) {
-  if (find_in_zoo(name) || is_darknet_file(name)) return {};
   std::error_code ignored;
-  const std::string what = fs::exists(name, ignored) ? "is not a Darknet .cfg" : "is no built-in network and no file";
-  return not_found(fmt::format("model '{}' {}; built in: {}; files: Darknet .cfg with .weights or .safetensors", name,
-                               what, fmt::join(builtin_names(), ", ")));
+  const bool exists = fs::exists(name, ignored);
+  if (find_in_zoo(name) || (exists && (is_graph_json(name) || fs::path(name).extension() == ".cfg"))) return {};
+  const std::string what =
+      exists ? "is neither a Darknet .cfg nor a network's .json" : "is no built-in network and no file";
+  return not_found(fmt::format(
+      "model '{}' {}; built in: {}; files: Darknet .cfg with .weights or .safetensors, .json as strobe model prune "
+      "writes",
+      name, what, fmt::join(builtin_names(), ", ")));
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -67,7 +72,7 @@ int64_t class_count(const Graph& graph) {
 Result<void> add_labels(Graph& graph, const fs::path& path) {
   const int64_t classes = class_count(graph);
   if (path.empty()) {
-    if (classes == 80) graph.labels = coco_names();
+    if (classes == 80 && graph.labels.empty()) graph.labels = coco_names();
     return {};
   }
   STROBE_ASSIGN(graph.labels, read_labels(path));
@@ -83,24 +88,33 @@ Result<void> take_weights(Graph& graph, Safetensors content) {
   return set_weights(graph, std::move(content));
 }
 
-Result<void> add_weights(Graph& graph, const std::string& name, const OpenOptions& options) {
-  if (options.weights.empty()) {
-    const ZooEntry* entry = find_in_zoo(name);
-    if (options.seeded || !entry || !entry->weights) return seed_weights(graph, options.seed);
-    STROBE_ASSIGN(Safetensors content, read_safetensors(entry->weights()));
-    return take_weights(graph, std::move(content));
-  }
-  STROBE_ASSIGN(const std::string bytes, read_file(options.weights));
+Result<void> add_weights_file(Graph& graph, const fs::path& path) {
+  STROBE_ASSIGN(const std::string bytes, read_file(path));
   const auto load = [&]() -> Result<void> {
-    if (options.weights.extension() != ".safetensors") return load_darknet_weights(graph, bytes);
+    if (path.extension() != ".safetensors") return load_darknet_weights(graph, bytes);
     STROBE_ASSIGN(Safetensors content, read_safetensors(bytes));
     return take_weights(graph, std::move(content));
   };
   auto loaded = load();
-  if (!loaded) return std::move(loaded).error().at(options.weights.string());
+  if (!loaded) return std::move(loaded).error().at(path.string());
   return {};
 }
 
+Result<void> add_weights(Graph& graph, const std::string& name, const OpenOptions& options) {
+  if (!options.weights.empty()) return add_weights_file(graph, options.weights);
+  if (is_graph_json(name) && !options.seeded) {
+    std::error_code ignored;
+    if (!fs::exists(weights_beside(name), ignored)) return seed_weights(graph, options.seed);
+    const bool trained = graph.trained;  // seeded weights that were saved do not become trained ones
+    STROBE_TRY(add_weights_file(graph, weights_beside(name)));
+    graph.trained = trained;
+    return {};
+  }
+  const ZooEntry* entry = find_in_zoo(name);
+  if (options.seeded || !entry || !entry->weights) return seed_weights(graph, options.seed);
+  STROBE_ASSIGN(Safetensors content, read_safetensors(entry->weights()));
+  return take_weights(graph, std::move(content));
+}
 }  // namespace
 
 Result<std::vector<std::string>> read_labels(const fs::path& path) {

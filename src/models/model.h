@@ -19,7 +19,8 @@ struct OpenOptions {
   uint64_t seed = 1;
 };
 
-// name: a built-in network ("yolov4-tiny", "resnet18") or a path of a Darknet .cfg. Errors: kNotFound (lists the
+// name: a built-in network ("yolov4-tiny", "resnet18"), a path of a Darknet .cfg or of a graph's .json, which brings
+// the weights of the .safetensors beside it, if there is one (models/graph_json.h). Errors: kNotFound (lists the
 // built-in names and what files are read), kBadData (file, line or layer, what was expected), kUnsupported (layer
 // type).
 Result<Graph> open_graph(const std::string& name, const OpenOptions& options);

@@ -70,12 +70,14 @@ TEST(OpenGraph, ReadsACfgWithWeightsAndLabels) {
 }
 
 TEST(OpenGraph, SaysWhatCanBeOpened) {
-  EXPECT_THAT(error_of("yolov9", {}),
-              AllOf(testing::StartsWith("model 'yolov9' is no built-in network and no file; built in: yolov4-tiny, "),
-                    EndsWith("; files: Darknet .cfg with .weights or .safetensors")));
+  EXPECT_THAT(
+      error_of("yolov9", {}),
+      AllOf(testing::StartsWith("model 'yolov9' is no built-in network and no file; built in: yolov4-tiny, "),
+            EndsWith("; files: Darknet .cfg with .weights or .safetensors, .json as strobe model prune writes")));
   const test::ScratchFolder folder;
   write(folder / "model.bin", "x");
-  EXPECT_THAT(error_of(folder / "model.bin", {}), HasSubstr("is not a Darknet .cfg; built in:"));
+  EXPECT_THAT(error_of(folder / "model.bin", {}),
+              HasSubstr("is neither a Darknet .cfg nor a network's .json; built in:"));
   write(folder / "bad.cfg", "[net]\nwidth=ten\n");
   EXPECT_THAT(error_of(folder / "bad.cfg", {}),
               EndsWith("bad.cfg: line 2, [net]: width= expects a whole number, found 'ten'"));
