@@ -7,27 +7,21 @@
 
 #include "models/graph_builder.h"
 #include "models/shape_inference.h"
+#include "models/split_mix.h"
 
 namespace strobe::models {
 namespace {
 
-// SplitMix64 (Steele et al. 2014): tiny, and unlike the distributions of <random> the same in every library.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
+  explicit Random(uint64_t seed) : bits_(seed) {}
   float uniform(float bound) {  // [-bound, bound)
     constexpr float kUnit = 1.0F / (1 << 23);
-    return (static_cast<float>(next() >> 40) * kUnit - 1.0F) * bound;
+    return (static_cast<float>(bits_.next() >> 40) * kUnit - 1.0F) * bound;
   }
 
  private:
-  uint64_t next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
-  uint64_t state_;
+  SplitMix64 bits_;
 };
 
 template <typename Make>
