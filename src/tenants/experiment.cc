@@ -195,6 +195,12 @@ class SpecReader {
         source.kind = SourceSpec::Kind::kSynthetic;
         return {};
       }
+      constexpr std::string_view kTopic = "ros2:";
+      if (node.Scalar().starts_with(kTopic)) {
+        source.kind = SourceSpec::Kind::kRos2;
+        source.path = node.Scalar().substr(kTopic.size());
+        return {};
+      }
       source.path = resolved(node.Scalar());
       source.kind = kind_of(source.path);
       return {};
@@ -211,7 +217,8 @@ class SpecReader {
                                                    {"media", SourceSpec::Kind::kMedia},
                                                    {"sweeps", SourceSpec::Kind::kSweeps},
                                                    {"nuscenes", SourceSpec::Kind::kNuscenes},
-                                                   {"mcap", SourceSpec::Kind::kMcap}},
+                                                   {"mcap", SourceSpec::Kind::kMcap},
+                                                   {"ros2", SourceSpec::Kind::kRos2}},
                                                   source.kind);
              }},
             {"path",
@@ -220,6 +227,15 @@ class SpecReader {
                source.path = resolved(path);
                return {};
              }},
+            {"topic",
+             [&](const YAML::Node& value) -> Result<void> {
+               kind_is_told = true;
+               source.kind = SourceSpec::Kind::kRos2;
+               STROBE_ASSIGN(source.path, yaml::text(value));
+               return {};
+             }},
+            {"domain", [&](const YAML::Node& value) { return yaml::whole(value, 0, 232, source.domain); }},
+            {"reliable", [&](const YAML::Node& value) { return yaml::flag(value, source.reliable); }},
             {"scene", [&](const YAML::Node& value) { return yaml::words(value, source.scene); }},
             {"channels", [&](const YAML::Node& value) { return yaml::list(value, source.channels); }},
             {"weather",

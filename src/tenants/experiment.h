@@ -15,14 +15,16 @@ namespace strobe::tenants {
 
 // Where a tenant's frames come from.
 struct SourceSpec {
-  enum class Kind : uint8_t { kSynthetic, kMedia, kSweeps, kNuscenes, kMcap } kind = Kind::kSynthetic;
-  std::string path;                   // of the picture, sweep, folder or video; the root of nuScenes; the bag
-  std::string scene;                  // of nuScenes; empty: the first one
+  enum class Kind : uint8_t { kSynthetic, kMedia, kSweeps, kNuscenes, kMcap, kRos2 } kind = Kind::kSynthetic;
+  std::string path;   // of the picture, sweep, folder or video; the root of nuScenes; the bag; the topic
+  std::string scene;  // of nuScenes; empty: the first one
   std::vector<std::string> channels;  // of nuScenes ("LIDAR_TOP"), topics of a bag; empty: what the model needs
   // Rain, snow or fog that falls on LiDAR sweeps before the run begins.
   std::string weather;      // "rain", "snow", "fog"; empty: none
   double weather_rate = 0;  // mm/h
   int64_t most_frames = 0;  // of the stream, which then starts again; 0: all
+  int domain = -1;          // of ROS 2; -1: ROS_DOMAIN_ID, or 0
+  bool reliable = false;    // the topic's reader
 };
 
 // Faults that are planted, to see what the others do.

@@ -9,6 +9,7 @@
 #include "media/common/input_kind.h"
 #include "media/common/picture_files.h"
 #include "media/source.h"
+#include "tenants/live_stream.h"
 #include "tenants/sensor_stream.h"
 
 namespace strobe::tenants {
@@ -130,6 +131,12 @@ Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const
       return open_nuscenes(source, needs, seed);
     case SourceSpec::Kind::kMcap:
       return open_mcap(source, needs, seed);
+    case SourceSpec::Kind::kRos2: {
+      if (!source.weather.empty())
+        return usage_error("weather falls before the run begins: not on a topic").at(source.path);
+      constexpr std::chrono::seconds kFirst(20);
+      return LiveStream::open(source, needs, kFirst);
+    }
   }
   return internal_error("a source of no kind");
 }

@@ -50,9 +50,13 @@ struct SensorFrame {
   std::shared_ptr<LoopedVideo> video;
 };
 
+class LiveStream;
+
 class FrameStream {
  public:
   virtual ~FrameStream() = default;
+  // Not null: frames are not at hand but come (tenants/live_stream.h), and frame() gives the first one that came.
+  virtual LiveStream* live() { return nullptr; }
   // Frames before the stream repeats itself; at least 1.
   virtual int64_t size() const = 0;
   // index from 0; past the end the stream starts again. Any thread.

@@ -10,8 +10,8 @@
 #include "sensors/lidar_sweep.h"
 #include "sensors/mcap_reader.h"
 #include "sensors/nuscenes.h"
-#include "sensors/ros_messages.h"
 #include "sensors/weather.h"
+#include "tenants/ros_frame.h"
 
 namespace strobe::tenants {
 
@@ -152,40 +152,6 @@ Result<std::shared_ptr<const EncodedPicture>> read_picture(const sensors::NuScen
   return std::shared_ptr<const EncodedPicture>(std::move(picture));
 }
 
-// x, y, z and intensity out of a message's fields of float32, whatever else a point has.
-Result<std::shared_ptr<PointCloud>> cloud_of(const sensors::ros::PointCloud2& message) {
-  using Field = sensors::ros::PointField;
-  constexpr const char* kNames[] = {"x", "y", "z", "intensity"};
-  uint32_t offsets[4] = {};
-  if (message.is_bigendian) return unsupported("points in big-endian order");
-  bool has_ring = false;
-  for (size_t i = 0; i < 4; ++i) {
-    const auto found = std::find_if(message.fields.begin(), message.fields.end(),
-                                    [&](const Field& field) { return field.name == kNames[i]; });
-    if (found == message.fields.end() || found->datatype != Field::kFloat32)
-      return unsupported(fmt::format("points without a float32 field {}", kNames[i]));
-    offsets[i] = found->offset;
-  }
-  for (const Field& field : message.fields) has_ring = has_ring || field.name == "ring";
-  const size_t count = size_t{message.width} * message.height;
-  if (message.point_step == 0 || message.data.size() / message.point_step < count)
-    return bad_data(fmt::format("{} bytes are no {} points of {}", message.data.size(), count, message.point_step));
-  for (const uint32_t offset : offsets)
-    if (offset + sizeof(float) > message.point_step) return bad_data("a field lies outside of its point");
-  auto cloud = std::make_shared<PointCloud>();
-  cloud->values.resize(4 * count);
-  float brightest = 0;
-  for (size_t p = 0; p < count; ++p)
-    for (size_t i = 0; i < 4; ++i) {
-      float& value = cloud->values[4 * p + i];
-      std::memcpy(&value, message.data.data() + p * message.point_step + offsets[i], sizeof value);
-      if (i == 3) brightest = std::max(brightest, value);
-    }
-  if (brightest > 1) cloud->full_intensity = 255;
-  cloud->x_is_right = has_ring;  // nuScenes' own points; what other LiDARs send follows ROS, x forward
-  return cloud;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<FrameStream>> open_sweeps(const SourceSpec& source, uint64_t seed) {
@@ -269,31 +235,19 @@ Result<std::unique_ptr<FrameStream>> open_mcap(const SourceSpec& source, const S
     sensors::McapMessageView message;
     STROBE_ASSIGN(const bool more, messages.next(message));
     if (!more || frames.full()) break;
-    if (message.schema == nullptr || (!topic.empty() && message.channel->topic != topic)) continue;
-    const sensors::Bytes bytes(reinterpret_cast<const uint8_t*>(message.data.data()), message.data.size());
-    const std::string place = fmt::format("{}: {}", source.path, message.channel->topic);
-    SensorFrame frame;
-    if (needs.points && message.schema->name == "sensor_msgs/msg/PointCloud2") {
-      auto cloud = sensors::ros::decode<sensors::ros::PointCloud2>(bytes);
-      if (!cloud) return std::move(cloud).error().at(place);
-      frame.stamp_ns = cloud->header.stamp.ns();
-      auto points = cloud_of(*cloud);
-      if (!points) return std::move(points).error().at(place);
-      STROBE_TRY(weather.fall_on(**points, message.sequence));
-      frame.points = std::move(*points);
-    } else if (needs.pictures && message.schema->name == "sensor_msgs/msg/CompressedImage") {
-      auto image = sensors::ros::decode<sensors::ros::CompressedImage>(bytes);
-      if (!image) return std::move(image).error().at(place);
-      frame.stamp_ns = image->header.stamp.ns();
-      auto picture = std::make_shared<EncodedPicture>();
-      picture->bytes.assign(image->data.begin(), image->data.end());
-      frame.pictures.push_back(std::move(picture));
-    } else {
+    if (message.schema == nullptr || message.schema->name != message_type_of(needs) ||
+        (!topic.empty() && message.channel->topic != topic))
       continue;
-    }
+    const sensors::Bytes bytes(reinterpret_cast<const uint8_t*>(message.data.data()), message.data.size());
+    auto frame = frame_of_message(message.channel->topic, bytes, needs);
+    if (!frame) return std::move(frame).error().at(source.path);
     topic = message.channel->topic;
-    frame.token = fmt::format("{}-{}", topic.substr(topic.find_first_not_of('/')), frame.stamp_ns);
-    STROBE_TRY(frames.add(std::move(frame)));
+    if (frame->points && !source.weather.empty()) {
+      auto wet = std::make_shared<PointCloud>(*frame->points);
+      STROBE_TRY(weather.fall_on(*wet, message.sequence));
+      frame->points = std::move(wet);
+    }
+    STROBE_TRY(frames.add(std::move(*frame)));
   }
   std::vector<std::string> notes = weather.notes();
   notes.insert(notes.end(), reader.faults().begin(), reader.faults().end());

@@ -16,6 +16,7 @@
 #include "strobe/record/annotate.h"
 #include "tenants/device_turns.h"
 #include "tenants/frame_stream.h"
+#include "tenants/live_stream.h"
 #include "tenants/prediction_file.h"
 #include "tenants/task.h"
 #include "tenants/thread_clock.h"
@@ -123,6 +124,11 @@ class TenantRun {
     prioritize();
     const double period = 1e9 / spec_.rate_hz;
     const auto end = begin + static_cast<int64_t>((place_.cell->warmup_s + place_.cell->duration_s) * 1e9);
+    if (LiveStream* live = stream_->live()) {
+      pass_on(*live, begin, end, period);
+      queue_.close();
+      return;
+    }
     for (int64_t k = 0;; ++k) {
       const double jitter = 1e6 * spec_.jitter_ms * uniform(place_.cell->seed, place_.index, static_cast<uint64_t>(k));
       const int64_t due =
@@ -133,14 +139,49 @@ class TenantRun {
     queue_.close();
   }
 
+  // Frames of a topic, as they come. Where none came although one was due by the tenant's rate, that is marked.
+  void pass_on(LiveStream& live, int64_t begin, int64_t end, double period) {
+    using std::chrono::milliseconds;
+    if (!sleep_until(begin, place_.board->stop)) return;
+    for (;;) {  // what came before the common start
+      auto early = live.wait(milliseconds(0));
+      if (!early || !*early) break;
+    }
+    constexpr milliseconds kLook(20);
+    constexpr double kLate = 1.5;  // periods
+    int64_t frame = 0;
+    double last = static_cast<double>(begin);
+    while (monotonic_ns() < end && !place_.board->stop) {
+      auto came = live.wait(kLook);
+      if (!came) {
+        note(spec_.name + ": " + came.error().to_string());
+        continue;
+      }
+      const int64_t now = monotonic_ns();
+      for (const double until = static_cast<double>(*came ? now - (*came)->comm_ns : now);
+           last + kLate * period < until; last += period)
+        record::mark(names_.not_sent, frame++, names_.of_tenant);
+      if (!*came || now >= end) continue;
+      last = static_cast<double>(now - (*came)->comm_ns);
+      send(frame++, now - (*came)->comm_ns, std::move((*came)->frame));
+    }
+  }
+
   void send(int64_t frame, int64_t due) {
     if (planted(FaultSpec::Kind::kSensorStops, frame)) {
       record::mark(names_.not_sent, frame, names_.of_tenant);
       return;
     }
     const bool repeats = planted(FaultSpec::Kind::kSensorRepeats, frame);
-    Item item{.frame = frame, .id = record::new_id(), .hand_over = record::new_id(), .stamp_ns = due, .input = {}};
-    item.input = stream_->frame(repeats ? spec_.fault.after - 1 : frame);
+    send(frame, due, stream_->frame(repeats ? spec_.fault.after - 1 : frame));
+  }
+
+  void send(int64_t frame, int64_t due, SensorFrame input) {
+    Item item{.frame = frame,
+              .id = record::new_id(),
+              .hand_over = record::new_id(),
+              .stamp_ns = due,
+              .input = std::move(input)};
     record::async_begin(names_.frame, item.id, frame, names_.of_tenant,
                         {{names_.comm, std::max<int64_t>(0, monotonic_ns() - due)},
                          {names_.deadline, static_cast<int64_t>(1e6 * spec_.deadline_ms)},
