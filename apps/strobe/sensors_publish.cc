@@ -1,6 +1,7 @@
 // `strobe sensors publish`: a scene of nuScenes as ROS 2 topics.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -50,6 +51,10 @@ class SceneSource : public MessageSource {
   Result<void> rewind() override {
     STROBE_ASSIGN(stream_, NuScenesStream::open(database_, options_));
     return {};
+  }
+  int64_t period_ns() const override {
+    constexpr double kKeyFrames_hz = 2, kSweeps_hz = 20;  // of nuScenes
+    return std::llround(1e9 / (options_.rate_hz > 0 ? options_.rate_hz : options_.sweeps ? kSweeps_hz : kKeyFrames_hz));
   }
   const NuScenesStream& stream() const { return stream_; }
 

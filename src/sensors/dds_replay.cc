@@ -78,10 +78,12 @@ class Replay {
     while (!stop_) {
       if (!more) {
         if (!options_.loop) break;
-        // The next round follows at the round's mean distance.
         const int64_t span = last_due - round_begin;
-        round_begin =
-            last_due + std::max<int64_t>(in_round > 1 ? span / static_cast<int64_t>(in_round - 1) : 0, 1'000'000);
+        if (const int64_t period = source_.period_ns(); period > 0)
+          round_begin += (span / period + 1) * period;
+        else
+          round_begin =
+              last_due + std::max<int64_t>(in_round > 1 ? span / static_cast<int64_t>(in_round - 1) : 0, 1'000'000);
         STROBE_TRY(source_.rewind());
         STROBE_ASSIGN(more, source_.next(message));
         if (!more) break;

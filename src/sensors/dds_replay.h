@@ -27,6 +27,9 @@ class MessageSource {
   virtual const std::vector<DdsTopic>& topics() const = 0;
   virtual Result<bool> next(PacedMessage& message) = 0;  // false at the end
   virtual Result<void> rewind() = 0;
+  // Of the frames, as they are sent: a round that follows another begins a whole number of them after it. 0: not known,
+  // and it follows at the mean distance of messages.
+  virtual int64_t period_ns() const { return 0; }
 };
 
 struct ReplayOptions {
