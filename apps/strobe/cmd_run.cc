@@ -35,11 +35,14 @@ class RunCommand : public Command {
     app.add_option("experiment", experiment_,
                    "Instead: an experiment's YAML file: several tenants on one device, over a grid of settings");
     app.add_flag("--again", again_, "Of an experiment: run the cells that are done, too");
+    app.add_option("--set", changes_, "Of an experiment: KEY=VALUE instead of what its file says, e.g. duration=2s")
+        ->allow_extra_args(false);
     app.add_option("--config", config_, "Instead: several runs at the same time, as this YAML file says");
   }
 
   Result<int> run() override {
     if (!experiment_.empty()) return run_grid();
+    if (!changes_.empty()) return usage_error("--set: changes an experiment's .yaml file, and none is given");
     if (!config_.empty()) return run_config();
     if (flags_.input.empty()) return usage_error("--input is required");
     STROBE_TRY(resolve_run_flags(*app_, flags_));
@@ -94,12 +97,16 @@ class RunCommand : public Command {
     if (!is_experiment_file(experiment_))
       return usage_error(
           fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
-    const auto others = arguments_without(*app_, {"experiment", "again", "output", "format", "quiet"});
+    const auto others = arguments_without(*app_, {"experiment", "again", "set", "output", "format", "quiet"});
     if (!others.empty())
       return usage_error(others.front() + ": with an experiment, what tenants do stands in the file");
-    return run_experiment(
-        {.file = experiment_, .output = flags_.output, .format = flags_.format, .quiet = flags_.quiet, .again = again_},
-        stop_on_interrupt());
+    return run_experiment({.file = experiment_,
+                           .output = flags_.output,
+                           .format = flags_.format,
+                           .quiet = flags_.quiet,
+                           .again = again_,
+                           .changes = changes_},
+                          stop_on_interrupt());
   }
 
   Result<int> retrain(const std::atomic<bool>& stop_requested) const {
@@ -156,6 +163,7 @@ class RunCommand : public Command {
   CLI::App* app_ = nullptr;
   RunFlags flags_;
   std::string config_, experiment_;
+  std::vector<std::string> changes_;
   bool again_ = false;
 };
 

@@ -337,7 +337,9 @@ bool is_experiment_file(const std::string& word) {
 Result<int> run_experiment(const ExperimentOptions& options, const std::atomic<bool>& stop) {
   STROBE_TRY(report::parse_format(options.format));
   STROBE_ASSIGN(std::string text, read_file(options.file));
-  auto experiment = tenants::read_experiment(text, fs::absolute(options.file).parent_path());
+  auto experiment = tenants::read_experiment(text, fs::absolute(options.file).parent_path(), options.changes);
+  if (!experiment && experiment.error().kind() == ErrorKind::kUsage) return std::move(experiment).error().at("--set");
+  for (const std::string& change : options.changes) text += "# --set " + change + "\n";
   if (!experiment) return Error(experiment.error().kind(), options.file + ":" + experiment.error().message());
   for (const tenants::Cell& cell : experiment->cells)
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)

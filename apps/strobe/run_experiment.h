@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "strobe/base/result.h"
 
@@ -13,7 +14,8 @@ struct ExperimentOptions {
   std::string output;  // folder of the grid
   std::string format;  // "text", "csv", "json"
   bool quiet = false;
-  bool again = false;  // cells that succeeded are run again, too
+  bool again = false;                // cells that succeeded are run again, too
+  std::vector<std::string> changes;  // "KEY=VALUE", of the file
 };
 
 // Whether `strobe run` takes this word for an experiment's file.

@@ -10,6 +10,7 @@
 
 #include "base/suggest.h"
 #include "base/yaml/values.h"
+#include "tenants/experiment_grid.h"
 #include "tenants/units.h"
 
 namespace strobe::tenants {
@@ -302,100 +303,6 @@ class SpecReader {
   fs::path base_;
 };
 
-// One setting of a grid's value: "policy" or "lidar.rate".
-Result<void> apply(YAML::Node root, const std::string& key, const YAML::Node& value) {
-  const size_t dot = key.find('.');
-  if (dot == std::string::npos) {
-    root[key] = value;
-    return {};
-  }
-  const std::string tenant = key.substr(0, dot), rest = key.substr(dot + 1);
-  const auto set = [&](YAML::Node node) {
-    const size_t next = rest.find('.');
-    if (next == std::string::npos) {
-      node[rest] = value;
-      return;
-    }
-    YAML::Node inner = node[rest.substr(0, next)];
-    if (inner.IsScalar()) {  // "source: PATH", one of whose other keys is set
-      const std::string path = inner.Scalar();
-      node[rest.substr(0, next)] = YAML::Node(YAML::NodeType::Map);
-      node[rest.substr(0, next)]["path"] = path;
-    }
-    node[rest.substr(0, next)][rest.substr(next + 1)] = value;
-  };
-  if (tenant == "defaults" || tenant == "all") {
-    if (tenant == "defaults") {
-      set(root["defaults"]);
-      return {};
-    }
-    for (auto node : root["tenants"]) set(node);
-    return {};
-  }
-  std::vector<std::string> names;
-  for (auto node : root["tenants"]) {
-    if (!node.IsMap() || !node["name"].IsDefined() || !node["name"].IsScalar()) continue;
-    names.push_back(node["name"].Scalar());
-    if (names.back() == tenant) {
-      set(node);
-      return {};
-    }
-  }
-  names.emplace_back("all");
-  return bad_data(fmt::format("no tenant '{}'; {}", tenant, suggest(tenant, names)));
-}
-
-// What a grid's value does, and how it is called.
-struct Setting {
-  std::string label;
-  std::vector<std::pair<std::string, YAML::Node>> values;
-  YAML::Node place;
-};
-struct Axis {
-  std::string name;
-  std::vector<Setting> settings;
-};
-
-Result<std::vector<Axis>> read_grid(const YAML::Node& grid) {
-  std::vector<Axis> axes;
-  STROBE_ASSIGN(const auto entries, yaml::entries(grid, "grid"));
-  for (const auto& [key, value] : entries) {
-    if (!value.IsSequence() || value.size() == 0)
-      return wrong(value.IsDefined() && !value.IsNull() ? value : key,
-                   fmt::format("grid: {}: expected a list of values", key.Scalar()));
-    Axis axis{key.Scalar(), {}};
-    std::set<std::string> labels;
-    for (const auto& entry : value) {
-      const YAML::Node item = entry;
-      Setting setting;
-      setting.place = item;
-      if (item.IsMap()) {
-        STROBE_ASSIGN(const auto settings, yaml::entries(item, "grid: " + axis.name));
-        std::string all;
-        for (const auto& [inner, to] : settings) {
-          if (inner.Scalar() == "name" && to.IsScalar()) {
-            setting.label = to.Scalar();
-            continue;
-          }
-          setting.values.emplace_back(inner.Scalar(), to);
-          all += (all.empty() ? "" : ",") + inner.Scalar() + "=" + (to.IsScalar() ? to.Scalar() : "...");
-        }
-        if (setting.label.empty()) setting.label = all;
-      } else if (item.IsScalar()) {
-        setting.label = item.Scalar();
-        setting.values.emplace_back(axis.name, item);
-      } else {
-        return wrong(item, fmt::format("grid: {}: expected a value, or keys and values", axis.name));
-      }
-      if (!labels.insert(setting.label).second)
-        return wrong(item, fmt::format("grid: {}: '{}' stands here twice", axis.name, setting.label));
-      axis.settings.push_back(std::move(setting));
-    }
-    axes.push_back(std::move(axis));
-  }
-  return axes;
-}
-
 // What may stand in a folder's name; the rest becomes '-'.
 std::string folder_word(std::string text) {
   for (char& c : text)
@@ -446,7 +353,7 @@ Result<Experiment> read(const YAML::Node& root, const fs::path& base) {
     for (size_t a = 0; a < axes.size(); ++a) {
       cell.factors.emplace_back(axes[a].name, chosen[a]->label);
       for (const auto& [key, value] : chosen[a]->values)
-        if (auto applied = apply(document, key, value); !applied)
+        if (auto applied = apply_setting(document, key, value); !applied)
           return wrong(chosen[a]->place, fmt::format("grid: {}: {}", axes[a].name, applied.error().message()));
     }
     if (repeats > 1) cell.factors.emplace_back("repeat", std::to_string(repeat));
@@ -469,9 +376,22 @@ Result<Experiment> read(const YAML::Node& root, const fs::path& base) {
 
 }  // namespace
 
-Result<Experiment> read_experiment(const std::string& text, const fs::path& base) {
+Result<Experiment> read_experiment(const std::string& text, const fs::path& base,
+                                   const std::vector<std::string>& changes) {
   try {
-    return read(YAML::Load(text), base);
+    YAML::Node root = YAML::Load(text);
+    auto experiment = read(root, base);
+    for (const std::string& change : changes) {
+      if (!experiment) break;
+      STROBE_TRY(apply_change(root, change));
+      experiment = read(root, base);
+      if (experiment) continue;
+      // No place of the file: what is wrong does not stand in it.
+      const std::string message = experiment.error().message();
+      return usage_error("'" + change +
+                         "': " + message.substr(std::min(message.size(), message.find_first_not_of("0123456789: "))));
+    }
+    return experiment;
   } catch (const YAML::Exception& fault) {
     return yaml::wrong_at(fault.mark, fault.msg);
   }

@@ -90,6 +90,9 @@ struct Experiment {
 
 // text: the file's content; base: paths in it that are not absolute start there. Errors: kBadData with line and column
 // ("3:5: ...", to follow the file's name and a colon); an unknown key or word with what may have been meant.
-Result<Experiment> read_experiment(const std::string& text, const std::filesystem::path& base);
+// changes: "KEY=VALUE", with the keys that a grid has; of a key that the grid goes through, VALUE is all that is left
+// of it ([fifo, edf]: several). Errors: kUsage.
+Result<Experiment> read_experiment(const std::string& text, const std::filesystem::path& base,
+                                   const std::vector<std::string>& changes = {});
 
 }  // namespace strobe::tenants

@@ -20,6 +20,31 @@ std::string error_of(const std::string& text) {
   return experiment ? "" : experiment.error().message();
 }
 
+TEST(ExperimentTest, ChangesTakeThePlaceOfWhatTheFileSays) {
+  const std::string text =
+      "duration: 20s\ntenants: [{name: a, model: \"spin:1ms\", source: synthetic}]\n"
+      "grid: {policy: [fifo, edf, priority], a.rate: [5, 10]}\n";
+  auto experiment = read_experiment(text, "/base", {"duration=2s", "a.priority=3", "policy=edf", "a.rate=[5, 7]"});
+  ASSERT_TRUE(experiment) << experiment.error().message();
+  ASSERT_EQ(experiment->cells.size(), 2u);
+  for (const Cell& cell : experiment->cells) {
+    EXPECT_DOUBLE_EQ(cell.spec.duration_s, 2);
+    EXPECT_EQ(cell.spec.policy, Policy::kEdf);
+    EXPECT_EQ(cell.spec.tenants[0].priority, 3);
+    EXPECT_THAT(cell.settings, HasSubstr("duration: 2s"));  // by which it is known to be done
+  }
+  EXPECT_DOUBLE_EQ(experiment->cells[1].spec.tenants[0].rate_hz, 7);
+  const auto error = [&](const std::string& change) {
+    auto wrong = read_experiment(text, "/base", {change});
+    return wrong ? "" : wrong.error().message();
+  };
+  EXPECT_EQ(error("duration"), "'duration': expected KEY=VALUE");
+  EXPECT_THAT(error("b.rate=3"), HasSubstr("no tenant 'b'"));
+  EXPECT_EQ(error("durration=3s"), "'durration=3s': the file: no key 'durration'; did you mean duration?");
+  EXPECT_THAT(error("duration=soon"), StartsWith("'duration=soon': "));
+  EXPECT_THAT(error("policy=[fifo"), StartsWith("'policy=[fifo'"));
+}
+
 TEST(ExperimentTest, ReadsATenantWithEverything) {
   const auto experiment = read(R"(
 name: study
