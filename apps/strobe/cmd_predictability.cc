@@ -1,13 +1,16 @@
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "analyze/grid_effects.h"
 #include "analyze/predictability.h"
 #include "ask.h"
 #include "command.h"
 #include "report/table_format.h"
+#include "trace/open.h"
 
 namespace strobe::app {
 namespace {
@@ -22,12 +25,14 @@ class PredictabilityCommand : public Command {
   }
   const char* group() const override { return "Ask"; }
   const char* example() const override {
-    return "strobe predictability out/000*/trace.sqlite --reference alone/trace.sqlite";
+    return "strobe predictability out/000*/trace.sqlite --reference alone/trace.sqlite\n  strobe predictability "
+           "out/priority";
   }
 
   void declare(CLI::App& app) override {
     app.add_option("traces", traces_,
-                   "Trace file, or a folder with one; of several, also what the variation comes from")
+                   "Trace files, or folders of runs; of several runs, also what the variation comes from and what each "
+                   "factor of their experiment changes")
         ->required();
     app.add_option("--metric", metric_,
                    "Of a trace without tenants: frame, range:NAME, kernel:NAME, ... (as in compare)")
@@ -51,17 +56,18 @@ class PredictabilityCommand : public Command {
     Json runs = Json::array();
     std::string text;
     std::vector<analyze::RunLatencies> latencies;
-    for (const std::string& path : traces_) {
+    STROBE_ASSIGN(const std::vector<std::string> paths, all_traces());
+    for (const std::string& path : paths) {
       STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(path));
       auto groups = analyze::latency_groups(timeline, metric_);
       if (!groups) return std::move(groups).error().at(path);
       STROBE_ASSIGN(const analyze::Predictability all, analyze::predictability(timeline, *groups, options));
-      latencies.push_back({analyze::experiment_factors(timeline), std::move(*groups)});
+      latencies.push_back({analyze::experiment_factors(timeline), std::move(*groups), path});
       if (format == report::Format::kJson) {
         runs.push_back(json_of(path, all));
         continue;
       }
-      if (traces_.size() > 1 && format == report::Format::kText) text += path + "\n\n";
+      if (paths.size() > 1 && format == report::Format::kText) text += path + "\n\n";
       if (format == report::Format::kCsv) {
         text += report::format_table(all.metrics, format);
         continue;
@@ -70,25 +76,42 @@ class PredictabilityCommand : public Command {
       if (all.tail_account && all.tail_account->row_count() > 0)
         text += "\n" + report::format_table(*all.tail_account, format);
       if (all.tail.row_count() > 0) text += "\n" + report::format_table(all.tail, format);
-      if (traces_.size() > 1) text += "\n";
+      if (paths.size() > 1) text += "\n";
     }
-    std::optional<Table> sources;
-    if (traces_.size() > 1) {
-      auto made = analyze::variation_sources(latencies);
-      if (made) sources = std::move(*made);
+    std::vector<std::pair<const char*, Table>> between;  // runs
+    if (paths.size() > 1) {
+      if (auto sources = analyze::variation_sources(latencies)) between.emplace_back("variation", std::move(*sources));
+      if (auto effects = analyze::main_effects(latencies, {})) between.emplace_back("effects", std::move(*effects));
+      if (Table table = analyze::interactions(latencies, {}); table.row_count() > 0)
+        between.emplace_back("interactions", std::move(table));
     }
     if (format == report::Format::kJson) {
       Json out = runs.size() == 1 ? runs[0] : Json{{"runs", runs}};
-      if (sources) out["variation"] = Json::parse(report::format_table(*sources, format));
+      for (const auto& [key, table] : between) out[key] = Json::parse(report::format_table(table, format));
       text = out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    } else if (sources && format == report::Format::kText) {
-      text += report::format_table(*sources, format);
+    } else if (format == report::Format::kText) {
+      for (const auto& [key, table] : between) text += report::format_table(table, format) + "\n";
     }
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }
 
  private:
+  // A folder stands for every trace in it: those of an experiment's cells.
+  Result<std::vector<std::string>> all_traces() const {
+    std::vector<std::string> paths;
+    std::error_code ignored;
+    for (const std::string& given : traces_) {
+      std::vector<std::filesystem::path> files;
+      if (std::filesystem::is_directory(given, ignored)) {
+        STROBE_ASSIGN(files, trace::trace_files(given));
+      }
+      if (files.empty()) files.emplace_back(given);
+      for (const auto& file : files) paths.push_back(file.string());
+    }
+    return paths;
+  }
+
   // The columns that are read first; the others are in the other formats.
   static Table for_people(const Table& all) {
     std::vector<size_t> chosen;

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
 
+#include "analyze/tenant_trace.h"
 #include "base/file.h"
 #include "command.h"
 #include "report/html_report.h"
 #include "report/plotly_file.h"
+#include "report_tenants.h"
 #include "trace/open.h"
 
 namespace strobe::app {
@@ -21,16 +22,14 @@ std::string fact(const trace::Timeline& timeline, const char* key) {
   return found == timeline.facts.end() ? std::string() : found->second;
 }
 
-// The engine, or the file's name; a number after it where another run has the same.
-std::string label_of(const trace::Timeline& timeline, const fs::path& path,
-                     const std::vector<report::ReportInput>& others) {
-  std::string base = fact(timeline, "engine");
+// The cell of an experiment, the engine, or the file's name; a number after it where another run has the same.
+std::string label_of(const trace::Timeline& timeline, const fs::path& path, const std::vector<std::string>& others) {
+  std::string base = fact(timeline, "experiment.cell");
+  if (base.empty()) base = fact(timeline, "engine");
   if (base.empty()) base = path.stem().string();
   std::string label = base;
-  const auto taken = [&others, &label] {
-    return std::any_of(others.begin(), others.end(), [&label](const auto& other) { return other.label == label; });
-  };
-  for (int number = 2; taken(); ++number) label = base + " #" + std::to_string(number);
+  for (int number = 2; std::find(others.begin(), others.end(), label) != others.end(); ++number)
+    label = base + " #" + std::to_string(number);
   return label;
 }
 
@@ -63,16 +62,12 @@ class ReportCommand : public Command {
   Result<int> run() override {
     // What is missing is said before long traces are read.
     STROBE_ASSIGN(const fs::path plotly, report::find_plotly(plotly_));
-    std::vector<Opened> traces;
-    for (const std::string& given : traces_) {
-      STROBE_ASSIGN(auto opened, open_traces(given));
-      std::move(opened.begin(), opened.end(), std::back_inserter(traces));
-    }
+    for (const std::string& given : traces_) STROBE_TRY(open_traces(given));
     std::vector<report::ReportInput> runs;
-    for (const Opened& opened : traces)
-      runs.push_back({label_of(opened.timeline, opened.path, runs), &opened.timeline});
-    STROBE_ASSIGN(const std::string page,
-                  report::html_report(runs, {title_.empty() ? title_of(traces[0].timeline) : title_, plotly.string()}));
+    for (const Opened& opened : opened_) runs.push_back({opened.label, &opened.timeline});
+    report::ReportOptions options{.title = title_.empty() ? title() : title_, .plotly_js = plotly.string()};
+    if (!tenants_.page().runs.empty()) options.tenants = &tenants_.page();
+    STROBE_ASSIGN(const std::string page, report::html_report(runs, options));
     if (output_ == "-") {
       std::fwrite(page.data(), 1, page.size(), stdout);
       return 0;
@@ -86,26 +81,55 @@ class ReportCommand : public Command {
 
  private:
   struct Opened {
+    std::string label;
     fs::path path;
     trace::Timeline timeline;
   };
 
-  // A folder stands for every trace in it, in the order in which they were recorded; one without any is left to
-  // open_trace, which reads what a recorder left.
-  static Result<std::vector<Opened>> open_traces(const std::string& given) {
+  // A folder stands for every trace in it, in the order in which they were recorded (cells of an experiment in that of
+  // their names); one without any is left to open_trace, which reads what a recorder left.
+  Result<void> open_traces(const std::string& given) {
     STROBE_ASSIGN(auto files, trace::trace_files(given));
     if (files.empty()) files.emplace_back(given);
     std::vector<Opened> opened;
     for (const fs::path& path : files) {
       STROBE_ASSIGN(auto timeline, trace::open_trace(path));
-      opened.push_back({path, std::move(timeline)});
+      if (!analyze::is_tenant_trace(timeline)) {
+        opened.push_back({"", path, std::move(timeline)});
+        continue;
+      }
+      const std::string label = label_of(timeline, path, labels_);
+      labels_.push_back(label);
+      tenants_.add(label, timeline, path);
+      if (tenant_timelines_++ < kTenantTimelines) opened.push_back({label, path, std::move(timeline)});
     }
     std::stable_sort(opened.begin(), opened.end(), [](const Opened& a, const Opened& b) {
-      return a.timeline.utc_start_ns < b.timeline.utc_start_ns;
+      return a.label.empty() && b.label.empty() && a.timeline.utc_start_ns < b.timeline.utc_start_ns;
     });
-    return opened;
+    for (Opened& one : opened) {
+      if (one.label.empty()) labels_.push_back(one.label = label_of(one.timeline, one.path, labels_));
+      opened_.push_back(std::move(one));
+    }
+    if (std::error_code ignored; tenant_timelines_ > 0 && fs::is_directory(given, ignored))
+      add_failed_cells(tenants_.page(), given);
+    return {};
   }
 
+  // The experiment's folder or the cell, else the first input and model.
+  std::string title() const {
+    if (tenants_.page().runs.empty()) return title_of(opened_.front().timeline);
+    if (tenants_.page().runs.size() == 1) return tenants_.page().runs.front().label;
+    const fs::path folder = fs::absolute(traces_.front()).lexically_normal();
+    return (folder.filename().empty() ? folder.parent_path() : folder).filename().string();
+  }
+
+  // A page holds the timelines of so many runs of tenants; of the others, their tables.
+  static constexpr size_t kTenantTimelines = 8;
+
+  std::vector<Opened> opened_;
+  std::vector<std::string> labels_;
+  TenantsCollector tenants_;
+  size_t tenant_timelines_ = 0;
   std::vector<std::string> traces_;
   std::string output_ = "report.html", title_, plotly_;
   bool quiet_ = false;

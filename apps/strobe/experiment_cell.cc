@@ -5,10 +5,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "analyze/pperf_tables.h"
 #include "analyze/tenant_tables.h"
 #include "base/file.h"
 #include "experiment_predictions.h"
 #include "report/table_format.h"
+#include "report_scene.h"
 #include "tenants/cell_run.h"
 #include "trace/spool_import.h"
 #include "trace/store.h"
@@ -111,6 +113,8 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
   const std::string index = std::to_string(cell.index);
   STROBE_TRY(write_csv(analyze::tenant_delays(*trace, timeline), folder / ("delays_" + index + ".csv")));
   STROBE_TRY(write_csv(analyze::tenant_layer_timings(*trace, timeline), folder / ("layer_timings_" + index + ".csv")));
+  if (const auto work = analyze::model_work(timeline); !work.empty())
+    STROBE_TRY(write_csv(analyze::kernel_timings(work), folder / ("kernel_timings_" + index + ".csv")));
   STROBE_TRY(write_csv(usage_table(timeline), folder / ("cpu_" + index + ".csv")));
   const Table summary = analyze::tenant_summary(*trace);
   STROBE_TRY(write_csv(summary, folder / ("tenants_" + index + ".csv")));
@@ -124,6 +128,7 @@ Result<void> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json
   STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
   for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
   timeline.facts["experiment.cell"] = cell.folder;
+  write_source_facts(cell.spec, timeline);
   STROBE_TRY(trace::write_store(timeline, folder / "trace.sqlite"));
   STROBE_ASSIGN(const Json figures, write_results(timeline, cell, folder));
   STROBE_TRY(merge_predictions(cell, predictions, folder));

@@ -239,13 +239,18 @@ RatioInterval ratio_interval(std::span<const double> a, std::span<const double> 
 }
 
 ValueInterval value_interval(std::span<const double> values, Statistic statistic, int resamples, uint64_t seed) {
+  Resamples drawn = resamples_of(values, statistic, resamples, seed);
+  std::sort(drawn.values.begin(), drawn.values.end());
+  return {quantile_sorted(drawn.values, drawn.tail), quantile_sorted(drawn.values, 1 - drawn.tail)};
+}
+
+Resamples resamples_of(std::span<const double> values, Statistic statistic, int resamples, uint64_t seed) {
   Series series(values, statistic);
   Random random(seed);
-  std::vector<double> drawn;
-  for (int i = 0; i < resamples; ++i) drawn.push_back(series.resampled(random));
-  std::sort(drawn.begin(), drawn.end());
-  const double tail = tail_of_interval(series.block_count());
-  return {quantile_sorted(drawn, tail), quantile_sorted(drawn, 1 - tail)};
+  Resamples drawn;
+  for (int i = 0; i < resamples; ++i) drawn.values.push_back(series.resampled(random));
+  drawn.tail = tail_of_interval(series.block_count());
+  return drawn;
 }
 
 }  // namespace strobe::analyze

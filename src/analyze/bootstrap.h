@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "strobe/base/result.h"
 
@@ -45,5 +46,13 @@ struct ValueInterval {
 // The same of one series' own statistic.
 ValueInterval value_interval(std::span<const double> values, Statistic statistic, int resamples = 2000,
                              uint64_t seed = 1);
+
+// What the statistic was in each resample of the series, in the order in which they were drawn: to put several series
+// together before an interval is taken between quantiles tail and 1 - tail.
+struct Resamples {
+  std::vector<double> values;
+  double tail = 0.025;  // widened for few blocks, as above
+};
+Resamples resamples_of(std::span<const double> values, Statistic statistic, int resamples, uint64_t seed);
 
 }  // namespace strobe::analyze

@@ -12,7 +12,7 @@
 #include "analyze/cells.h"
 #include "analyze/compare.h"
 #include "analyze/tail_model.h"
-#include "analyze/tenant_tables.h"
+#include "analyze/tenant_frames.h"
 #include "analyze/tenant_trace.h"
 #include "analyze/variance_shares.h"
 
@@ -164,35 +164,13 @@ Table tail_table(const std::vector<LatencyGroup>& groups, uint64_t seed) {
   return table;
 }
 
-// What a frame's latency is made of, ms.
-constexpr std::array kParts = {"comm_ms", "queue_ms", "decode_ms", "device_wait_ms", "cpu_wait_ms", "work_ms"};
-using Parts = std::array<double, kParts.size()>;
-
-Parts parts_of(const TenantTrace& trace, const Timeline& timeline, size_t index) {
-  const FrameParts times = frame_parts(trace, timeline, index);
-  const TenantFrame& frame = trace.frames[index];
-  int64_t waited = 0, runnable = 0;
-  for (int32_t s = frame.first_stage; s < frame.first_stage + frame.stage_count; ++s) {
-    const TenantStage& stage = trace.stages[static_cast<size_t>(s)];
-    if (timeline.strings[stage.name] == "decode") continue;
-    runnable += stage.runnable_ns;
-    for (int32_t o = stage.first_operation; o < stage.first_operation + stage.operation_count; ++o) {
-      const TenantOperation& operation = trace.operations[static_cast<size_t>(o)];
-      if (operation.inside == trace::kNone) waited += operation.start_ns - operation.ready_ns;
-    }
-  }
-  waited = std::min(waited, times.work_ns);
-  runnable = std::min(runnable, times.work_ns - waited);
-  return {ms(times.comm_ns), ms(times.queue_ns), ms(times.decode_ns),
-          ms(waited),        ms(runnable),       ms(times.work_ns - waited - runnable)};
-}
-
 // Mean of the parts over the frames whose rank lies within `width` of quantile q.
-Parts mean_parts_near(const std::vector<std::pair<double, Parts>>& by_latency, double q, double width) {
+FramePartTimes mean_parts_near(const std::vector<std::pair<double, FramePartTimes>>& by_latency, double q,
+                               double width) {
   const auto n = static_cast<double>(by_latency.size());
   const auto low = static_cast<size_t>(std::clamp(std::floor((q - width) * (n - 1)), 0.0, n - 1));
   const auto high = static_cast<size_t>(std::clamp(std::ceil((q + width) * (n - 1)), 0.0, n - 1));
-  Parts sum{};
+  FramePartTimes sum{};
   for (size_t i = low; i <= high; ++i)
     for (size_t p = 0; p < sum.size(); ++p) sum[p] += by_latency[i].second[p] / static_cast<double>(high - low + 1);
   return sum;
@@ -200,27 +178,25 @@ Parts mean_parts_near(const std::vector<std::pair<double, Parts>>& by_latency, d
 
 Table account_of_tail(const TenantTrace& trace, const Timeline& timeline) {
   std::vector<Column> columns = {{"group", "tenant", 0}, {"spread_ms", "p99 - p50", 3}};
-  constexpr std::array kHelp = {
-      "stamp to arrival", "waited in its queue", "", "waited for its turn on the device", "ready, but no core was free",
-      "the rest"};
-  for (size_t p = 0; p < kParts.size(); ++p) columns.push_back({kParts[p], kHelp[p], 3});
+  for (size_t p = 0; p < kFrameParts.size(); ++p) columns.push_back({kFrameParts[p], kFramePartsHelp[p], 3});
   columns.push_back({"averaging_error_ms", "sum of the parts - spread", 3});
   Table table("What makes the tail", columns);
   const auto frames = finished_by_tenant(trace);
   for (size_t t = 0; t < frames.size(); ++t) {
     if (frames[t].size() < kFewestForP99) continue;
-    std::vector<std::pair<double, Parts>> by_latency;
+    std::vector<std::pair<double, FramePartTimes>> by_latency;
     std::vector<double> latencies;
     for (const size_t i : frames[t]) {
       latencies.push_back(ms(trace.frames[i].latency_ns()));
-      by_latency.emplace_back(latencies.back(), parts_of(trace, timeline, i));
+      by_latency.emplace_back(latencies.back(), frame_part_times(trace, timeline, i));
     }
     std::sort(by_latency.begin(), by_latency.end());
-    const Parts tail = mean_parts_near(by_latency, 0.99, 0.005), middle = mean_parts_near(by_latency, 0.5, 0.05);
+    const FramePartTimes tail = mean_parts_near(by_latency, 0.99, 0.005),
+                         middle = mean_parts_near(by_latency, 0.5, 0.05);
     const double spread = spread_of(latencies).spread;
     std::vector<Cell> row = {trace.tenants[t].name, spread};
     double sum = 0;
-    for (size_t p = 0; p < kParts.size(); ++p) {
+    for (size_t p = 0; p < kFrameParts.size(); ++p) {
       row.emplace_back(tail[p] - middle[p]);
       sum += tail[p] - middle[p];
     }

@@ -1,6 +1,7 @@
 // How predictable latencies are: of each tenant, of a pipeline, or of any range that repeats.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,7 @@ Result<Predictability> predictability(const trace::Timeline& timeline, const std
 struct RunLatencies {
   std::map<std::string, std::string> factors;
   std::vector<LatencyGroup> groups;
+  std::string name;
 };
 Result<Table> variation_sources(const std::vector<RunLatencies>& runs);
 // The facts experiment.KEY of a timeline by KEY, but the cell's own name and the number of a repetition.

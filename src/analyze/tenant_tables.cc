@@ -1,8 +1,10 @@
 #include "analyze/tenant_tables.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <tuple>
 
+#include "analyze/pperf_tables.h"
 #include "base/statistics.h"
 
 namespace strobe::analyze {
@@ -148,22 +150,38 @@ Table tenant_layer_timings(const TenantTrace& trace, const Timeline& timeline) {
                                 {"GPU Computation Time", "ms", 6},
                                 {"GPU Wait Time", "ms", 6},
                                 {"Internal Memcpy Size", "bytes", 0},
-                                {"External Memcpy Size", "bytes", 0}});
+                                {"External Memcpy Size", "bytes", 0},
+                                {"Depth", "1: a stage, 2: an operation of one, 3: inside of that", 0}});
+  const std::map<int32_t, RangeDeviceTimes> device = range_device_times(timeline);
+  // Operations know no range of the timeline: found again by thread, start and name.
+  std::map<std::tuple<int32_t, int64_t, trace::StringId>, int32_t> ranges;
+  for (const auto& [range, times] : device) {
+    const auto row = static_cast<size_t>(range);
+    ranges[{timeline.ranges.lane[row], timeline.ranges.start_ns[row], timeline.ranges.name[row]}] = range;
+  }
   for (const TenantFrame& frame : trace.frames) {
     if (!frame.counts) continue;
     const TenantInfo& tenant = trace.tenants[static_cast<size_t>(frame.tenant)];
     const std::string token(timeline.strings[frame.token]), model = model_name(tenant);
-    const auto add = [&](std::string name, int64_t start, int64_t end) {
-      table.add_row({token, model, std::move(name), start, end, static_cast<double>(end - start) / 1e6, 0.0, 0.0, 0.0,
-                     int64_t{0}, int64_t{0}});
+    const auto add = [&](const TenantStage& stage, trace::StringId name, int64_t start, int64_t end, int64_t depth) {
+      RangeDeviceTimes times;
+      if (const auto range = ranges.find({stage.lane, start, name}); range != ranges.end())
+        times = device.at(range->second);
+      table.add_row({token, model, std::string(timeline.strings[name]), start, end,
+                     static_cast<double>(end - start) / 1e6, times.turnaround_ms, times.computation_ms, times.wait_ms,
+                     times.internal_bytes, times.external_bytes, depth});
     };
     for (int32_t s = frame.first_stage; s < frame.first_stage + frame.stage_count; ++s) {
       const TenantStage& stage = trace.stages[static_cast<size_t>(s)];
-      add(std::string(timeline.strings[stage.name]), stage.start_ns, stage.end_ns);
+      add(stage, stage.name, stage.start_ns, stage.end_ns, 1);
       for (int32_t o = stage.first_operation; o < stage.first_operation + stage.operation_count; ++o) {
         const TenantOperation& operation = trace.operations[static_cast<size_t>(o)];
-        if (operation.name != stage.name || operation.start_ns != stage.start_ns)
-          add(std::string(timeline.strings[operation.name]), operation.start_ns, operation.end_ns);
+        if (operation.name == stage.name && operation.start_ns == stage.start_ns) continue;
+        int64_t depth = 2;
+        for (int32_t around = operation.inside; around != trace::kNone;
+             around = trace.operations[static_cast<size_t>(around)].inside)
+          ++depth;
+        add(stage, operation.name, operation.start_ns, operation.end_ns, depth);
       }
     }
   }

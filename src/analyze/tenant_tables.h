@@ -28,8 +28,9 @@ Table tenant_summary(const TenantTrace& trace);
 
 // One row an operation of the window in the columns of pPerf's layer_timings_<i>.csv (times in ns and ms): Input,
 // Model, Layer, Start Timestamp, End Timestamp, Elapsed Time, GPU Turnaround Time, GPU Computation Time, GPU Wait Time,
-// Internal Memcpy Size, External Memcpy Size; stages stand before their operations. Columns of the GPU are 0 where the
-// trace has no work of a device.
+// Internal Memcpy Size (on the device), External Memcpy Size (from and to the host), then Depth (1: a stage, 2: an
+// operation of one, 3: inside of that); stages stand before their operations. Columns of the GPU are 0 where the trace
+// has no work of a device for the row.
 Table tenant_layer_timings(const TenantTrace& trace, const trace::Timeline& timeline);
 
 }  // namespace strobe::analyze

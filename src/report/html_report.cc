@@ -9,6 +9,7 @@
 #include "report/plotly_file.h"
 #include "report/run_json.h"
 #include "report/table_format.h"
+#include "report/tenants_page.h"
 
 namespace strobe::report {
 
@@ -93,6 +94,7 @@ Result<std::string> html_report(std::span<const ReportInput> runs, const ReportO
                                  {"comparison", table_json(comparison)},
                                  {"runs", nlohmann::ordered_json::array()}};
   for (const ReportInput& run : runs) data["runs"].push_back(run_json(run));
+  if (options.tenants != nullptr) data["tenants"] = tenants_json(*options.tenants);
 
   return fill(assets::kPage, {{"title", escape_html(options.title)},
                               {"summary", escape_html(format_table(comparison, Format::kText))},

@@ -14,9 +14,12 @@ struct ReportInput {
   const trace::Timeline* timeline = nullptr;
 };
 
+struct TenantsPage;
+
 struct ReportOptions {
   std::string title = "Strobe report";
-  std::string plotly_js;  // path of plotly.min.js; empty: searched where the set-up puts it
+  std::string plotly_js;                 // path of plotly.min.js; empty: searched where the set-up puts it
+  const TenantsPage* tenants = nullptr;  // of traces of tenants: their sections stand first
 };
 
 // Sections: the comparison table, a timeline of lanes that zooms and pans, latency over frames, ECDF of latency, stage

@@ -201,7 +201,9 @@ function analyses() {
     const rows = rowsOf(table);
     return [element("h3", {style: "margin-top:18px"}, table.title), tableOf(rows, columnsOf(table, rows)), notesOf(table.notes)];
   })];
-  part("analyses", "Analyses", "What strobe explain says of this trace.", chosen.map(shown));
+  // Of many runs of tenants each stands behind a fold: their figures are together above.
+  const folded = run => tenantRuns.length > 1 ? element("details", {}, element("summary", {}, run.label), shown(run)) : shown(run);
+  part("analyses", "Analyses", `What strobe explain says of ${chosen.length > 1 ? "each" : "this"} trace.`, chosen.map(folded));
 }
 const kLongestCell = 90;
 const kNumbers = new Set(["pid", "tid", "parent", "process", "stream", "device"]);  // names, not amounts
@@ -245,6 +247,18 @@ function followContents() {
 
 lead();
 caveats();
+if (tenantRuns.length) {
+  tenantsLead();
+  tenantsTable();
+}
+if (shownRuns.length) {
+  tenantFramesSection();
+  blameSection();
+  gridSection();
+  effectsSection();
+  variationSection();
+  sceneSection();
+}
 comparison();
 const timelineView = timelineSection();
 latency();
