@@ -1,0 +1,75 @@
+// measurements.csv: one line a measurement, appended and flushed to the disk as soon as it is known, so that whatever
+// ends the run costs at most the measurement that was under way.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "measure/profile_config.h"
+#include "strobe/base/result.h"
+
+namespace strobe::measure {
+
+// What is measured: equal for the same measurement of a later call.
+struct MeasurementKey {
+  std::string net;
+  int level = 0;
+  int64_t batch = 1;
+  Quantity quantity = Quantity::kMemory;
+  Stage stage = Stage::kTraining;
+  std::string engine;
+  std::string device;
+  int threads = 1;
+  bool operator==(const MeasurementKey&) const = default;
+};
+
+struct MeasurementRow {
+  MeasurementKey key;
+  bool passed = false;
+  std::string error;  // why not; on one line
+  // The rest only where it passed. Memory in MiB, latency in ms.
+  double mean = 0, median = 0, p5 = 0, p95 = 0, half_width = 0;
+  int64_t repetitions = 0, warmup = 0;
+  bool stationary = true;  // false: the warm-up ran out of time
+  bool disturbed = false;
+  int attempts = 1;
+  double others_share = 0, stolen_share = 0, wait_share = 0;  // measure/interference.h
+  int64_t involuntary_switches = 0;
+  // Of the process, MiB: resident before the network was opened; peak with loading; grown allocations of malloc after
+  // the last step. 0 in rows of latency.
+  double before_mib = 0, peak_mib = 0, allocated_mib = 0;
+  double limit_mib = 0;  // the network and its steps may take
+  double seconds = 0;    // of the measurement, with loading
+};
+
+std::string measurement_header();                         // one line
+std::string measurement_line(const MeasurementRow& row);  // one line
+// A line of such a file that is of this tool: key, passed and seconds. Errors: kBadData.
+Result<MeasurementRow> parse_measurement_line(std::string_view line);
+
+class MeasurementFile {
+ public:
+  // Opens or begins it. What is after the last end of a line was torn by a crash and is dropped. Errors: kBadData (a
+  // file with other columns, a line that is none of ours: which one), kIo.
+  static Result<MeasurementFile> open(const std::filesystem::path& path);
+  MeasurementFile(MeasurementFile&& other) noexcept;
+  MeasurementFile& operator=(MeasurementFile&&) = delete;
+  ~MeasurementFile();
+
+  const std::vector<MeasurementRow>& rows() const { return rows_; }  // those that were there, and appended ones
+  const MeasurementRow* find(const MeasurementKey& key) const;
+  // On the disk when it returns. Errors: kIo.
+  Result<void> append(const MeasurementRow& row);
+
+ private:
+  MeasurementFile() = default;
+  int fd_ = -1;
+  std::filesystem::path path_;
+  std::vector<MeasurementRow> rows_;
+};
+
+}  // namespace strobe::measure

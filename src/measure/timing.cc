@@ -1,0 +1,121 @@
+#include "measure/timing.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "base/statistics.h"
+
+namespace strobe::measure {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+constexpr size_t kLeastWindow = 3;
+constexpr double kWindowMs = 20, kTolerance = 0.05, kNoFall = 0.02;
+
+// A long sample is looked at only now and then: its interval costs as much as its length.
+bool is_time_to_look(size_t count) {
+  return count < 64 || count % (count / 32) == 0;
+}
+
+Result<std::vector<double>> repeat(const std::function<Result<void>()>& step, const TimingOptions& options) {
+  std::vector<double> ms;
+  ms.reserve(static_cast<size_t>(options.most_repetitions));
+  const auto begin = Clock::now();
+  while (ms.size() < static_cast<size_t>(options.most_repetitions)) {
+    const auto start = Clock::now();
+    STROBE_TRY(step());
+    ms.push_back(ms_since(start));
+    if (ms.size() < static_cast<size_t>(options.repetitions)) continue;
+    if (ms_since(begin) >= options.measure_s * 1e3) break;
+    if (is_time_to_look(ms.size()) && summarise(ms).half_width <= options.half_width) break;
+  }
+  return ms;
+}
+
+}  // namespace
+
+bool WarmUp::add(double ms) {
+  ms_.push_back(ms);
+  const size_t by_time = static_cast<size_t>(std::ceil(kWindowMs / std::max(ms, 1e-3)));
+  const size_t window = std::max(kLeastWindow, std::min(by_time, size_t{1000}));
+  if (ms_.size() < 2 * window) return false;
+  const auto last = ms_.end() - static_cast<std::ptrdiff_t>(window);
+  const auto before = last - static_cast<std::ptrdiff_t>(window);
+  const double earlier = quantile({before, last}, 0.5), later = quantile({last, ms_.end()}, 0.5);
+  if (std::abs(later - earlier) > kTolerance * earlier) return false;
+  size_t falls = 0;
+  for (auto at = before + 1; at != ms_.end(); ++at) falls += *at < *(at - 1) ? 1 : 0;
+  return 6 * falls < 5 * (2 * window - 1) || *before - ms_.back() <= kNoFall * *before;
+}
+
+double student_t975(size_t degrees) {
+  static constexpr std::array<double, 11> kTable = {std::numeric_limits<double>::infinity(),
+                                                    12.7062,
+                                                    4.3027,
+                                                    3.1824,
+                                                    2.7764,
+                                                    2.5706,
+                                                    2.4469,
+                                                    2.3646,
+                                                    2.3060,
+                                                    2.2622,
+                                                    2.2281};
+  if (degrees < kTable.size()) return kTable[degrees];
+  constexpr double z = 1.959964;
+  const auto n = static_cast<double>(degrees);
+  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
+}
+
+Summary summarise(const std::vector<double>& values) {
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  Summary summary;
+  summary.mean = mean(values);
+  summary.median = quantile_sorted(sorted, 0.5);
+  summary.p5 = quantile_sorted(sorted, 0.05);
+  summary.p95 = quantile_sorted(sorted, 0.95);
+  if (values.size() > 1 && summary.mean > 0)
+    summary.half_width = student_t975(values.size() - 1) * standard_deviation(values) /
+                         std::sqrt(static_cast<double>(values.size())) / summary.mean;
+  return summary;
+}
+
+Result<Timing> time_steps(const std::function<Result<void>()>& step, const TimingOptions& options) {
+  Timing timing;
+  WarmUp warm_up;
+  const auto begin = Clock::now();
+  do {
+    const auto start = Clock::now();
+    STROBE_TRY(step());
+    timing.stationary = warm_up.add(ms_since(start));
+  } while (!timing.stationary && ms_since(begin) < options.warmup_s * 1e3);
+  timing.warmup_steps = warm_up.steps();
+
+  double pause_s = options.pause_s;
+  for (timing.attempts = 1;; ++timing.attempts) {
+    const UseCounters before = count_use();
+    STROBE_ASSIGN(std::vector<double> ms, repeat(step, options));
+    const Interference found = interference_between(before, count_use(), options.cpus, options.threads);
+    if (timing.ms.empty() || found.degree() < timing.interference.degree()) {
+      timing.ms = std::move(ms);
+      timing.interference = found;
+    }
+    if (!timing.interference.disturbed() || timing.attempts >= options.attempts) return timing;
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+    pause_s *= 2;
+  }
+}
+
+}  // namespace strobe::measure

@@ -1,0 +1,112 @@
+#include "measure/measurement_file.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/file.h"
+#include "support/test_data.h"
+
+namespace strobe::measure {
+namespace {
+
+MeasurementRow row_of(int64_t batch, bool passed) {
+  MeasurementRow row;
+  row.key = {"resnet18", 30, batch, Quantity::kLatency, Stage::kTraining, "torch", "cpu", 2};
+  row.passed = passed;
+  row.mean = 12.5;
+  row.median = 12.25;
+  row.repetitions = 7;
+  row.seconds = 1.5;
+  if (!passed) row.error = "out of memory: \"a\", b\nc";
+  return row;
+}
+
+TEST(MeasurementFile, FirstColumnsAreThoseOfThePublicLogs) {
+  const auto path = test::shared_data("tx2/measurements.csv");
+  STROBE_REQUIRE_DATA(path);
+  const std::string text = read_file(path).value();
+  EXPECT_TRUE(measurement_header().starts_with(text.substr(0, text.find('\n')) + ","));
+}
+
+TEST(MeasurementFile, ALineByHand) {
+  EXPECT_EQ(measurement_line(row_of(4, true)),
+            "resnet18,30,4,latency,12.500000,ms,1,training,torch,cpu,2,12.250000,0.000000,0.000000,0.000000,7,0,1,0,1,"
+            "0.0000,0.0000,0.0000,0,,,,0,1.500,");
+  EXPECT_EQ(measurement_line(row_of(8, false)),
+            "resnet18,30,8,latency,,ms,0,training,torch,cpu,2,,,,,,,,,,,,,,,,,0,1.500,out of memory: 'a'; b c");
+}
+
+TEST(MeasurementFile, RowsAreFoundAgain) {
+  const test::ScratchFolder folder;
+  const auto path = folder / "measurements.csv";
+  {
+    auto file = MeasurementFile::open(path);
+    ASSERT_TRUE(file) << file.error().to_string();
+    ASSERT_TRUE(file->append(row_of(4, true)));
+    ASSERT_TRUE(file->append(row_of(8, false)));
+  }
+  const auto again = MeasurementFile::open(path);
+  ASSERT_TRUE(again) << again.error().to_string();
+  ASSERT_EQ(again->rows().size(), 2U);
+  ASSERT_NE(again->find(row_of(4, true).key), nullptr);
+  EXPECT_TRUE(again->find(row_of(4, true).key)->passed);
+  EXPECT_FALSE(again->find(row_of(8, true).key)->passed);
+  EXPECT_EQ(again->find(row_of(16, true).key), nullptr);
+  MeasurementKey other = row_of(4, true).key;
+  other.engine = "openvino";
+  EXPECT_EQ(again->find(other), nullptr);
+}
+
+// Whatever byte a crash cut it at: whole lines stay, the torn one goes, and writing goes on.
+TEST(MeasurementFile, TornAtAnyByte) {
+  const std::string whole = measurement_header() + "\n" + measurement_line(row_of(4, true)) + "\n" +
+                            measurement_line(row_of(8, false)) + "\n";
+  const test::ScratchFolder folder;
+  for (size_t size = 0; size <= whole.size(); size += size < 60 ? 1 : 7) {
+    const auto path = folder / ("cut" + std::to_string(size) + ".csv");
+    const std::string cut = whole.substr(0, size);
+    ASSERT_TRUE(write_file(path, cut));
+    const auto lines = std::count(cut.begin(), cut.end(), '\n');
+    auto file = MeasurementFile::open(path);
+    ASSERT_TRUE(file) << size << ": " << file.error().to_string();
+    EXPECT_EQ(file->rows().size(), static_cast<size_t>(std::max<long>(0, lines - 1))) << size;
+    ASSERT_TRUE(file->append(row_of(16, true)));
+    const std::string text = read_file(path).value();
+    EXPECT_TRUE(text.ends_with(measurement_line(row_of(16, true)) + "\n"));
+    EXPECT_TRUE(MeasurementFile::open(path)) << size;
+  }
+}
+
+TEST(MeasurementFile, OtherFilesAreRefusedAndLeftAlone) {
+  const test::ScratchFolder folder;
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    const auto path = folder / "file.csv";
+    ASSERT_TRUE(write_file(path, text));
+    const auto file = MeasurementFile::open(path);
+    ASSERT_FALSE(file) << text;
+    EXPECT_NE(file.error().to_string().find(why), std::string::npos) << file.error().to_string();
+    EXPECT_EQ(read_file(path).value(), text);
+  };
+  refused("net,level,bs,quantity,value,unit,passed\nresnet18,0,2,latency,1,ms,1\n", "other columns");
+  refused("no line", "no end");
+  refused(measurement_header() + "\nresnet18,0,2\n", "line 2: 3 fields");
+  std::string line = measurement_line(row_of(4, true));
+  line.replace(line.find("latency"), 7, "speed");
+  refused(measurement_header() + "\n" + measurement_line(row_of(2, true)) + "\n" + line + "\n",
+          "line 3: quantity 'speed': expected memory or latency");
+}
+
+TEST(MeasurementFile, DamagedLinesNeverCrash) {
+  const std::string line = measurement_line(row_of(4, true));
+  std::mt19937 random(5);
+  for (int i = 0; i < 20000; ++i) {
+    std::string damaged = line;
+    for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
+    const auto row = parse_measurement_line(damaged);
+    EXPECT_TRUE(!row || !row->key.net.empty());
+  }
+}
+
+}  // namespace
+}  // namespace strobe::measure
