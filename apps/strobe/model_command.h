@@ -7,4 +7,5 @@ namespace strobe::app {
 
 std::unique_ptr<Word> make_model_show();
 
+std::unique_ptr<Word> make_model_profile();
 }  // namespace strobe::app
