@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "collect/core_set.h"
 #include "command.h"
+#include "experiment_dry_run.h"
 #include "interrupt.h"
 #include "report/table_format.h"
 #include "run_compare.h"
@@ -37,6 +38,11 @@ class RunCommand : public Command {
     app.add_flag("--again", again_, "Of an experiment: run the cells that are done, too");
     app.add_option("--set", changes_, "Of an experiment: KEY=VALUE instead of what its file says, e.g. duration=2s")
         ->allow_extra_args(false);
+    app.add_flag("--dry-run", dry_run_, "Say what to expect (latency or FPS, memory, what fits) instead of running");
+    app.add_option("--calibration", dry_.calibration, "Of an experiment's dry run: file of `strobe calibrate`");
+    app.add_option("--probe-seconds", dry_.seconds, "Of an experiment's dry run: each tenant alone for so long")
+        ->check(CLI::Range(0.2, 600.0))
+        ->capture_default_str();
     app.add_option("--config", config_, "Instead: several runs at the same time, as this YAML file says");
   }
 
@@ -97,16 +103,18 @@ class RunCommand : public Command {
     if (!is_experiment_file(experiment_))
       return usage_error(
           fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
-    const auto others = arguments_without(*app_, {"experiment", "again", "set", "output", "format", "quiet"});
+    const auto others = arguments_without(
+        *app_, {"experiment", "again", "set", "dry-run", "calibration", "probe-seconds", "output", "format", "quiet"});
     if (!others.empty())
       return usage_error(others.front() + ": with an experiment, what tenants do stands in the file");
-    return run_experiment({.file = experiment_,
-                           .output = flags_.output,
-                           .format = flags_.format,
-                           .quiet = flags_.quiet,
-                           .again = again_,
-                           .changes = changes_},
-                          stop_on_interrupt());
+    const ExperimentOptions options{.file = experiment_,
+                                    .output = flags_.output,
+                                    .format = flags_.format,
+                                    .quiet = flags_.quiet,
+                                    .again = again_,
+                                    .changes = changes_};
+    if (dry_run_) return dry_run_experiment(options, dry_, stop_on_interrupt());
+    return run_experiment(options, stop_on_interrupt());
   }
 
   Result<int> retrain(const std::atomic<bool>& stop_requested) const {
@@ -164,6 +172,8 @@ class RunCommand : public Command {
   RunFlags flags_;
   std::string config_, experiment_;
   std::vector<std::string> changes_;
+  DryRunOptions dry_;
+  bool dry_run_ = false;
   bool again_ = false;
 };
 

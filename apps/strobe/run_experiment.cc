@@ -60,6 +60,15 @@ class Grid {
         records_(experiment_.cells.size()) {}
 
   Result<int> run() {
+    STROBE_TRY(run_all());
+    STROBE_TRY(print());
+    if (stop_) return Error(ErrorKind::kInterrupted, "interrupted; the same command goes on where this one stopped");
+    return std::any_of(records_.begin(), records_.end(), [](const CellRecord& one) { return one.status != "success"; })
+               ? 1
+               : 0;
+  }
+
+  Result<void> run_all() {
     STROBE_TRY(make_writable_folder(folder_));
     STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder_));
     STROBE_TRY(write_file(folder_ / "experiment.yaml", text_));
@@ -72,11 +81,13 @@ class Grid {
       STROBE_TRY(run_cell(i));
       STROBE_TRY(write_mapping());
     }
-    STROBE_TRY(print());
-    if (stop_) return Error(ErrorKind::kInterrupted, "interrupted; the same command goes on where this one stopped");
-    return std::any_of(records_.begin(), records_.end(), [](const CellRecord& one) { return one.status != "success"; })
-               ? 1
-               : 0;
+    return {};
+  }
+
+  std::vector<CellEnd> ends() const {
+    std::vector<CellEnd> all;
+    for (const CellRecord& record : records_) all.push_back({record.status, record.reason});
+    return all;
   }
 
  private:
@@ -334,18 +345,33 @@ bool is_experiment_file(const std::string& word) {
   return word.ends_with(".yaml") || word.ends_with(".yml");
 }
 
-Result<int> run_experiment(const ExperimentOptions& options, const std::atomic<bool>& stop) {
+Result<OpenedExperiment> open_experiment(const ExperimentOptions& options) {
   STROBE_TRY(report::parse_format(options.format));
-  STROBE_ASSIGN(std::string text, read_file(options.file));
-  auto experiment = tenants::read_experiment(text, fs::absolute(options.file).parent_path(), options.changes);
+  OpenedExperiment opened;
+  STROBE_ASSIGN(opened.text, read_file(options.file));
+  auto experiment = tenants::read_experiment(opened.text, fs::absolute(options.file).parent_path(), options.changes);
   if (!experiment && experiment.error().kind() == ErrorKind::kUsage) return std::move(experiment).error().at("--set");
-  for (const std::string& change : options.changes) text += "# --set " + change + "\n";
   if (!experiment) return Error(experiment.error().kind(), options.file + ":" + experiment.error().message());
+  for (const std::string& change : options.changes) opened.text += "# --set " + change + "\n";
   for (const tenants::Cell& cell : experiment->cells)
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
       if (auto right = tenants::check_tenant(tenant); !right)
         return std::move(right).error().at("tenant " + tenant.name).at(options.file);
-  return Grid(options, std::move(*experiment), std::move(text), stop).run();
+  opened.experiment = std::move(*experiment);
+  return opened;
+}
+
+Result<std::vector<CellEnd>> run_cells(const ExperimentOptions& options, tenants::Experiment experiment,
+                                       const std::atomic<bool>& stop) {
+  Grid grid(options, std::move(experiment), "", stop);
+  STROBE_TRY(grid.run_all());
+  if (stop) return Error(ErrorKind::kInterrupted, "interrupted");
+  return grid.ends();
+}
+
+Result<int> run_experiment(const ExperimentOptions& options, const std::atomic<bool>& stop) {
+  STROBE_ASSIGN(OpenedExperiment opened, open_experiment(options));
+  return Grid(options, std::move(opened.experiment), std::move(opened.text), stop).run();
 }
 
 }  // namespace strobe::app

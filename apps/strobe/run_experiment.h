@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strobe/base/result.h"
+#include "tenants/experiment.h"
 
 namespace strobe::app {
 
@@ -20,6 +21,20 @@ struct ExperimentOptions {
 
 // Whether `strobe run` takes this word for an experiment's file.
 bool is_experiment_file(const std::string& word);
+
+struct OpenedExperiment {
+  tenants::Experiment experiment;
+  std::string text;  // of the file, with what was changed as comments
+};
+// Reads and checks the file. Errors: kBadData, kUsage (a change), kUnsupported (an engine).
+Result<OpenedExperiment> open_experiment(const ExperimentOptions& options);
+
+struct CellEnd {
+  std::string status, reason;  // "success", ...
+};
+// Runs cells into options.output and prints nothing but progress. Errors: kIo, kInterrupted.
+Result<std::vector<CellEnd>> run_cells(const ExperimentOptions& options, tenants::Experiment experiment,
+                                       const std::atomic<bool>& stop);
 
 // Runs what is not done yet. OUT/<cell>/ has trace.sqlite, delays_<i>.csv, layer_timings_<i>.csv, lidar_pred_<i>.json,
 // image_pred_<i>.json, cpu_<i>.csv and cell.json; OUT/param_mapping.csv says how each cell ended, OUT/failures.log why.

@@ -25,12 +25,14 @@ struct SourceSpec {
   int64_t most_frames = 0;  // of the stream, which then starts again; 0: all
   int domain = -1;          // of ROS 2; -1: ROS_DOMAIN_ID, or 0
   bool reliable = false;    // the topic's reader
+  bool operator==(const SourceSpec&) const = default;
 };
 
 // Faults that are planted, to see what the others do.
 struct FaultSpec {
   enum class Kind : uint8_t { kNone, kCrash, kHang, kExit, kLeak, kSensorStops, kSensorRepeats } kind = Kind::kNone;
   int64_t after = 0;  // frames of the tenant before it happens
+  bool operator==(const FaultSpec&) const = default;
 };
 
 enum class QueueDrop : uint8_t { kOldest, kNewest, kNever };
@@ -57,6 +59,7 @@ struct TenantSpec {
   int64_t memory_limit = 0;  // bytes of a process; 0: none
   bool layers = false;       // each layer is recorded, where the engine runs layer by layer
   FaultSpec fault;
+  bool operator==(const TenantSpec&) const = default;
 };
 
 enum class Isolation : uint8_t { kThreads, kProcesses };

@@ -1,0 +1,230 @@
+#include "experiment_dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "analyze/forecast.h"
+#include "base/file.h"
+#include "base/table.h"
+#include "collect/machine.h"
+#include "report/table_format.h"
+#include "tenants/experiment.h"
+#include "trace/store.h"
+
+namespace strobe::app {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kWarmUp_s = 0.5;
+constexpr double kMiB = 0x1p20;
+
+// A folder that goes when it is done with.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> make() {
+    std::string name = (fs::temp_directory_path() / "strobe-dry-run-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return io_error_errno("making a folder").at(name);
+    return TemporaryFolder(name);
+  }
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+// A tenant alone, and where its trace is.
+struct Probe {
+  tenants::CellSpec spec;
+  std::string folder;
+};
+
+class DryRun {
+ public:
+  DryRun(const ExperimentOptions& options, const DryRunOptions& dry, tenants::Experiment experiment,
+         const std::atomic<bool>& stop)
+      : options_(options), dry_(dry), experiment_(std::move(experiment)), stop_(stop) {}
+
+  Result<int> run() {
+    STROBE_ASSIGN(const report::Format format, report::parse_format(options_.format));
+    if (!dry_.calibration.empty()) {
+      STROBE_ASSIGN(const std::string text, read_file(dry_.calibration));
+      auto read = analyze::parse_calibration(text);
+      if (!read) return std::move(read).error().at(dry_.calibration);
+      calibration_ = std::move(*read);
+    }
+    available_ = available_bytes();
+    STROBE_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
+    STROBE_TRY(run_probes(folder.path()));
+    for (const tenants::Cell& cell : experiment_.cells) STROBE_TRY(forecast(cell));
+    print(format);
+    return all_fit_ ? 0 : 1;
+  }
+
+ private:
+  static int64_t available_bytes() {
+    const auto facts = collect::machine_facts();
+    double least = HUGE_VAL;
+    for (const char* key : {"memory.available_mib", "memory.limit_mib"})
+      if (const auto fact = facts.find(key); fact != facts.end())
+        least = std::min(least, std::strtod(fact->second.c_str(), nullptr) * kMiB);
+    return std::isfinite(least) ? static_cast<int64_t>(least) : -1;
+  }
+
+  // The cells of one tenant each, without repetition.
+  Result<void> run_probes(const fs::path& folder) {
+    tenants::Experiment alone;
+    alone.name = experiment_.name;
+    for (const tenants::Cell& cell : experiment_.cells)
+      for (const tenants::TenantSpec& tenant : cell.spec.tenants) {
+        if (find_probe(tenant) != nullptr) continue;
+        tenants::Cell one;
+        one.index = static_cast<int64_t>(probes_.size());
+        one.folder = fmt::format("{:03}_{}", one.index, tenant.name);
+        one.spec = cell.spec;
+        one.spec.tenants = {tenant};
+        one.spec.isolation = tenants::Isolation::kThreads;  // the cell's process is the tenant's
+        one.spec.warmup_s = kWarmUp_s;
+        one.spec.duration_s = dry_.seconds;
+        // A tenant may be alone on the device and still has to ask for it, as it will.
+        if (one.spec.policy == tenants::Policy::kConcurrent) one.spec.policy = tenants::Policy::kFifo;
+        probes_.push_back({one.spec, (folder / one.folder).string()});
+        alone.cells.push_back(std::move(one));
+      }
+    ExperimentOptions quiet = options_;
+    quiet.output = folder.string();
+    STROBE_ASSIGN(const auto ends, run_cells(quiet, std::move(alone), stop_));
+    for (size_t i = 0; i < ends.size(); ++i)
+      if (ends[i].status != "success")
+        return Error(ErrorKind::kEngine, ends[i].reason).at("tenant " + probes_[i].spec.tenants[0].name + " alone");
+    for (const Probe& probe : probes_) {
+      STROBE_ASSIGN(traces_.emplace_back(), trace::read_store(fs::path(probe.folder) / "trace.sqlite"));
+    }
+    return {};
+  }
+
+  const Probe* find_probe(const tenants::TenantSpec& tenant) const {
+    const auto found = std::find_if(probes_.begin(), probes_.end(),
+                                    [&](const Probe& probe) { return probe.spec.tenants[0] == tenant; });
+    return found == probes_.end() ? nullptr : &*found;
+  }
+
+  Result<void> forecast(const tenants::Cell& cell) {
+    std::vector<const trace::Timeline*> solo;
+    for (const tenants::TenantSpec& tenant : cell.spec.tenants)
+      solo.push_back(&traces_[static_cast<size_t>(find_probe(tenant) - probes_.data())]);
+    analyze::ForecastOptions options;
+    STROBE_ASSIGN(options.policy, analyze::parse_serve_policy(std::string(tenants::to_string(cell.spec.policy))));
+    options.calibration = calibration_;
+    options.seed = cell.spec.seed;
+    STROBE_ASSIGN(const analyze::Forecast answer, analyze::forecast(solo, options));
+    for (const std::string& note : answer.notes)
+      if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
+    Json one{{"cell", cell.folder}, {"tenants", Json::array()}};
+    int64_t bytes = 0;
+    bool fits = true;
+    for (const analyze::ForecastRow& row : answer.rows) {
+      const auto index = static_cast<size_t>(row.tenant);
+      const tenants::TenantSpec& tenant = cell.spec.tenants[index];
+      const int64_t its = answer.memory_bytes[index];
+      if (its > 0) bytes += its;
+      const bool memory_fits = tenant.memory_limit == 0 || its <= tenant.memory_limit;
+      const bool meets = !(row.forecast.miss_rate > dry_.most_misses);
+      fits = fits && memory_fits && meets;
+      one["tenants"].push_back({{"tenant", tenant.name},
+                                {"model", tenant.model},
+                                {"rate_hz", tenant.rate_hz},
+                                {"alone_p50_ms", number(row.no_interference.p50_ms)},
+                                {"p50_ms", number(row.forecast.p50_ms)},
+                                {"p99_ms", number(row.forecast.p99_ms)},
+                                {"fps", number(tenant.rate_hz * (1 - row.forecast.miss_rate))},
+                                {"miss_rate", number(row.forecast.miss_rate)},
+                                {"memory_bytes", its >= 0 ? Json(its) : Json()},
+                                {"fits", memory_fits && meets}});
+    }
+    if (available_ >= 0 && bytes > available_) fits = false;
+    one["memory_bytes"] = bytes;
+    one["fits"] = fits;
+    all_fit_ = all_fit_ && fits;
+    cells_.push_back(std::move(one));
+    return {};
+  }
+
+  static Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+  void print(report::Format format) const {
+    if (format == report::Format::kJson) {
+      const Json result{{"experiment", experiment_.name},
+                        {"dry_run", true},
+                        {"available_memory_bytes", available_ >= 0 ? Json(available_) : Json()},
+                        {"fits", all_fit_},
+                        {"cells", cells_},
+                        {"notes", notes_}};
+      fmt::print("{}\n", result.dump(2, ' ', false, Json::error_handler_t::replace));
+      return;
+    }
+    Table table("Forecast of the cells, from each tenant alone", {{"cell", "", 0},
+                                                                  {"tenant", "", 0},
+                                                                  {"rate_hz", "", 1},
+                                                                  {"alone_p50_ms", "latency by itself", 2},
+                                                                  {"p50_ms", "beside the others", 2},
+                                                                  {"p99_ms", "", 2},
+                                                                  {"miss_rate", "of its frames", 3},
+                                                                  {"memory_mb", "peak of a process of its own", 0},
+                                                                  {"fits", "", 0}});
+    for (const Json& cell : cells_)
+      for (const Json& row : cell["tenants"]) {
+        const auto value = [&row](const char* key, double scale = 1) {
+          return row[key].is_number() ? Cell(row[key].get<double>() * scale) : Cell();
+        };
+        table.add_row({cell["cell"].get<std::string>(), row["tenant"].get<std::string>(), value("rate_hz"),
+                       value("alone_p50_ms"), value("p50_ms"), value("p99_ms"), value("miss_rate"),
+                       value("memory_bytes", 1e-6), std::string(row["fits"].get<bool>() ? "yes" : "no")});
+      }
+    for (const Json& cell : cells_)
+      if (available_ >= 0 && cell["memory_bytes"].get<int64_t>() > available_)
+        table.notes.push_back(fmt::format("{} does not fit: {:.0f} MB of {:.0f} MB", cell["cell"].get<std::string>(),
+                                          static_cast<double>(cell["memory_bytes"].get<int64_t>()) / 1e6,
+                                          static_cast<double>(available_) / 1e6));
+    table.notes.insert(table.notes.end(), notes_.begin(), notes_.end());
+    table.notes.push_back(fmt::format("forecast, not measured: each tenant ran alone for {:g} s", dry_.seconds));
+    fmt::print("{}", report::format_table(table, format));
+  }
+
+  const ExperimentOptions& options_;
+  const DryRunOptions& dry_;
+  const tenants::Experiment experiment_;
+  const std::atomic<bool>& stop_;
+  std::optional<analyze::Calibration> calibration_;
+  int64_t available_ = -1;
+  std::vector<Probe> probes_;
+  std::vector<trace::Timeline> traces_;  // by probe
+  Json cells_ = Json::array();
+  std::vector<std::string> notes_;
+  bool all_fit_ = true;
+};
+
+}  // namespace
+
+Result<int> dry_run_experiment(const ExperimentOptions& options, const DryRunOptions& dry,
+                               const std::atomic<bool>& stop) {
+  STROBE_ASSIGN(OpenedExperiment opened, open_experiment(options));
+  return DryRun(options, dry, std::move(opened.experiment), stop).run();
+}
+
+}  // namespace strobe::app
