@@ -38,9 +38,9 @@ struct ProfileConfig {
   int threads = 0;  // 0: the allowed cores
   bool till_first_fail = true;
 
-  int repetitions = 5, most_repetitions = 50;  // timed steps: at least, at most
+  int repetitions = 5, most_repetitions = 500;  // timed steps: at least, at most
   double half_width = 0.02;      // relative, of the 95 % interval of the mean: enough repetitions when it is reached
-  double measure_s = 10;         // or when this time is over, and `repetitions` are done
+  double measure_s = 5;          // or when this time is over, and `repetitions` are done
   double warmup_s = 5;           // longest warm-up; at least one step
   int attempts = 3;              // measurements of a disturbed latency, of which the least disturbed one is kept
   double timeout_s = 600;        // of one measurement, with loading

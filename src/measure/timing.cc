@@ -21,23 +21,42 @@ double ms_since(Clock::time_point begin) {
 
 constexpr size_t kLeastWindow = 3;
 constexpr double kWindowMs = 20, kTolerance = 0.05, kNoFall = 0.02;
+constexpr double kLeastMs = 200;  // less, and the kernel's ticks of 10 ms say nothing of others
 
-// A long sample is looked at only now and then: its interval costs as much as its length.
-bool is_time_to_look(size_t count) {
-  return count < 64 || count % (count / 32) == 0;
-}
+// Mean and spread of a growing sample (Welford 1962).
+class RunningSpread {
+ public:
+  void add(double value) {
+    ++count_;
+    const double from_old = value - mean_;
+    mean_ += from_old / static_cast<double>(count_);
+    squares_ += from_old * (value - mean_);
+  }
+  double half_width() const {
+    if (count_ < 2 || mean_ <= 0) return 0;
+    const auto n = static_cast<double>(count_);
+    return student_t975(count_ - 1) * std::sqrt(squares_ / (n - 1) / n) / mean_;
+  }
+
+ private:
+  size_t count_ = 0;
+  double mean_ = 0, squares_ = 0;
+};
 
 Result<std::vector<double>> repeat(const std::function<Result<void>()>& step, const TimingOptions& options) {
   std::vector<double> ms;
   ms.reserve(static_cast<size_t>(options.most_repetitions));
-  const auto begin = Clock::now();
+  RunningSpread spread;
+  double sum_ms = 0;
   while (ms.size() < static_cast<size_t>(options.most_repetitions)) {
     const auto start = Clock::now();
     STROBE_TRY(step());
     ms.push_back(ms_since(start));
+    sum_ms += ms.back();
+    spread.add(ms.back());
     if (ms.size() < static_cast<size_t>(options.repetitions)) continue;
-    if (ms_since(begin) >= options.measure_s * 1e3) break;
-    if (is_time_to_look(ms.size()) && summarise(ms).half_width <= options.half_width) break;
+    if (sum_ms >= options.measure_s * 1e3) break;
+    if (sum_ms >= kLeastMs && spread.half_width() <= options.half_width) break;
   }
   return ms;
 }

@@ -35,13 +35,13 @@ Summary summarise(const std::vector<double>& values);
 double student_t975(size_t degrees);
 
 struct TimingOptions {
-  int repetitions = 5, most_repetitions = 50;  // at least, at most
-  double half_width = 0.02;                    // enough when reached
-  double measure_s = 10;                       // enough when over, after `repetitions`
-  double warmup_s = 5;                         // longest warm-up; at least one step
-  int attempts = 3;                            // while disturbed; the least disturbed one is kept
-  double pause_s = 0.5;                        // before the second attempt; twice that before the third, ...
-  int cpus = 1, threads = 1;                   // for interference_between
+  int repetitions = 5, most_repetitions = 500;  // at least, at most
+  double half_width = 0.02;                     // enough when reached, after 0.2 s
+  double measure_s = 5;                         // enough when over, after `repetitions`
+  double warmup_s = 5;                          // longest warm-up; at least one step
+  int attempts = 3;                             // while disturbed; the least disturbed one is kept
+  double pause_s = 0.5;                         // before the second attempt; twice that before the third, ...
+  int cpus = 1, threads = 1;                    // for interference_between
 };
 
 struct Timing {

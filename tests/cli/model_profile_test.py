@@ -154,8 +154,10 @@ class Profile(Case):
         # Loops on every core take half of it from what is measured.
         loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
         try:
-            self.done("--networks", "squeezenet1_1", "--width", 96, "--height", 96, "--batch-sizes", 8, "--quantities",
-                      "latency", "--measure-time", 2, "--most-repetitions", 500, "--half-width", 0, "--attempts", 2)
+            done = strobe("model", "profile", "-o", self.out, "--networks", "squeezenet1_1", "--width", 96, "--height", 96,
+                          "--batch-sizes", 8, "--quantities", "latency", "--threads", 1, "--warmup-time", 0.2,
+                          "--measure-time", 1, "--most-repetitions", 500, "--half-width", 0, "--attempts", 2)
+            self.assertEqual(done.returncode, 0, done.stderr)
         finally:
             for loop in loops:
                 loop.kill()

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <random>
+#include <thread>
 
 namespace strobe::measure {
 namespace {
@@ -107,6 +109,25 @@ TEST(TimeSteps, WarmsUpOnceAndRepeatsWithinItsBounds) {
   const auto few = time_steps(step, options);
   ASSERT_TRUE(few);
   EXPECT_EQ(few->ms.size(), 4U);
+}
+
+TEST(TimeSteps, EndsWhenTheMeanIsKnown) {
+  TimingOptions options = quick();
+  options.half_width = 1;  // any sample will do, once it is long enough
+  options.attempts = 1;
+  options.most_repetitions = 1000;
+  const auto timing = time_steps(
+      []() -> Result<void> {
+        std::this_thread::sleep_for(std::chrono::milliseconds(25));
+        return {};
+      },
+      options);
+  ASSERT_TRUE(timing);
+  // 0.2 s, and not a step more.
+  double sum = 0;
+  for (const double ms : timing->ms) sum += ms;
+  EXPECT_GE(sum, 200);
+  EXPECT_LT(sum - timing->ms.back(), 200);
 }
 
 TEST(TimeSteps, AnErrorOfTheStepEndsIt) {
