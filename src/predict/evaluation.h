@@ -39,7 +39,7 @@ struct Evaluation {
 
 struct EvaluationOptions {
   Protocol protocol = Protocol::kSame;
-  std::string model = "paper";
+  std::string model = "strobe";
   // Levels to fit on. kSame: {} is 0, 30, 50, 70 and 90; others: {} is all.
   std::vector<int64_t> fit_levels;
   PredictorOptions predictor;

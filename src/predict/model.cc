@@ -93,7 +93,8 @@ std::string format_model(const FittedModel& model) {
   object["networks"] = model.networks;
   object["rows"] = model.rows;
   object["parameters"] = model.predictor->to_json();
-  return object.dump() + "\n";
+  // Names come from files: what is no UTF-8 in them is replaced.
+  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 Result<FittedModel> parse_model(std::string_view text) {
