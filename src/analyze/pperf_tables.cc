@@ -117,9 +117,11 @@ std::vector<ModelWork> work_of_device(const Timeline& timeline) {
     } else {
       work.model = fact(timeline, "model");
       const int32_t pid = timeline.lanes[static_cast<size_t>(lane)].pid;
-      for (const trace::Process& process : timeline.processes)
-        if (work.model.empty() && process.pid == pid)
-          work.model = std::string(timeline.strings[process.name]) + " " + std::to_string(pid);
+      for (const trace::Process& process : timeline.processes) {
+        if (!work.model.empty() || process.pid != pid) continue;
+        const std::string_view name = timeline.strings[process.name];
+        work.model = (name.empty() ? "process" : std::string(name)) + " " + std::to_string(pid);
+      }
     }
     if (work.input.empty() && work.frame != trace::kNoFrame) work.input = std::to_string(work.frame);
     all.push_back(std::move(work));

@@ -119,12 +119,14 @@ function tenantFramesSection() {
     element("div", {class: "controls"}, runMenu(), keys), boxes);
 }
 
-// Plots that come and go with the chosen run: those that left the page are not drawn again.
+// Plots that come and go with the chosen run: those that left the page are not drawn again. They are not purged: plotly
+// may still be at work on them.
 function drawIn(box, make) {
-  for (let i = drawn.length - 1; i >= 0; --i) if (drawn[i].fleeting && !drawn[i].box.isConnected) { Plotly.purge(drawn[i].box); drawn.splice(i, 1); }
+  for (let i = drawn.length - 1; i >= 0; --i) if (drawn[i].fleeting && !drawn[i].box.isConnected) drawn.splice(i, 1);
   if (!box.isConnected) return null;
-  const done = draw(box, make);
-  drawn[drawn.length - 1].fleeting = true;
+  const done = draw(box, make), entry = drawn[drawn.length - 1], show = entry.show;
+  entry.fleeting = true;
+  entry.show = () => box.isConnected ? show() : null;
   return done;
 }
 
