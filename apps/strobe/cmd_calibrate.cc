@@ -5,6 +5,7 @@
 #include "collect/core_set.h"
 #include "command.h"
 #include "interrupt.h"
+#include "measure/device_calibration.h"
 #include "tenants/calibration.h"
 
 namespace strobe::app {
@@ -14,7 +15,7 @@ class CalibrateCommand : public Command {
  public:
   const char* name() const override { return "calibrate"; }
   const char* summary() const override {
-    return "Measure how kinds of work slow each other on this machine, for forecasts";
+    return "Measure this machine: how kinds of work slow each other, or an engine's speed";
   }
   const char* group() const override { return "Machine"; }
   const char* example() const override {
@@ -27,14 +28,30 @@ class CalibrateCommand : public Command {
     app.add_option("--rounds", options_.rounds, "Measurements of each pair, of which the median counts")
         ->check(CLI::Range(1, 100))
         ->capture_default_str();
+    app.add_option("--engine", engine_, "Instead: how fast this engine computes and moves bytes, for predictions");
+    app.add_option("--threads", threads_, "Of the engine; 0: the cores that this process may use")
+        ->check(CLI::Range(0, 1024))
+        ->capture_default_str();
+    app.add_option("--seconds", seconds_, "That the engine is measured for")
+        ->check(CLI::Range(1.0, 600.0))
+        ->capture_default_str();
   }
 
   Result<int> run() override {
+    if (!engine_.empty()) {
+      STROBE_ASSIGN(const measure::DeviceCalibration found,
+                    measure::calibrate_device(engine_, threads_, seconds_, &stop_on_interrupt()));
+      return put(measure::calibration_json(found));
+    }
     if (cores_.empty()) cores_ = collect::allowed_core_list();
     STROBE_ASSIGN(options_.cores, collect::parse_cores(cores_));
     options_.stop = &stop_on_interrupt();
     STROBE_ASSIGN(const tenants::PairCalibration made, tenants::calibrate(options_));
-    const std::string text = tenants::calibration_json(made);
+    return put(tenants::calibration_json(made));
+  }
+
+ private:
+  Result<int> put(const std::string& text) const {
     if (output_.empty()) {
       std::fwrite(text.data(), 1, text.size(), stdout);
       return 0;
@@ -43,8 +60,9 @@ class CalibrateCommand : public Command {
     return 0;
   }
 
- private:
-  std::string output_, cores_;
+  std::string output_, cores_, engine_;
+  int threads_ = 0;
+  double seconds_ = 30;
   tenants::CalibrationOptions options_;
 };
 

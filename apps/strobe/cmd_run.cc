@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "report/table_format.h"
 #include "run_compare.h"
+#include "run_dry.h"
 #include "run_experiment.h"
 #include "run_outputs.h"
 #include "run_session.h"
@@ -39,6 +40,8 @@ class RunCommand : public Command {
     app.add_option("--set", changes_, "Of an experiment: KEY=VALUE instead of what its file says, e.g. duration=2s")
         ->allow_extra_args(false);
     app.add_flag("--dry-run", dry_run_, "Say what to expect (latency or FPS, memory, what fits) instead of running");
+    app.add_option("--device-speed", run_dry_.device,
+                   "Of a dry run: file of `strobe calibrate --engine`; without it the engine is measured for 3 s");
     app.add_option("--calibration", dry_.calibration, "Of an experiment's dry run: file of `strobe calibrate`");
     app.add_option("--probe-seconds", dry_.seconds, "Of an experiment's dry run: each tenant alone for so long")
         ->check(CLI::Range(0.2, 600.0))
@@ -53,6 +56,7 @@ class RunCommand : public Command {
     if (flags_.input.empty()) return usage_error("--input is required");
     STROBE_TRY(resolve_run_flags(*app_, flags_));
     STROBE_TRY(check_run_flags(flags_));
+    if (dry_run_) return strobe::app::dry_run(flags_, run_dry_, stop_on_interrupt());
     if (!flags_.core_bind.empty()) STROBE_TRY(collect::bind_to_cores(flags_.core_bind));
     STROBE_TRY(make_writable_folder(flags_.output));
     const std::atomic<bool>& stop_requested = stop_on_interrupt();
@@ -173,6 +177,7 @@ class RunCommand : public Command {
   std::string config_, experiment_;
   std::vector<std::string> changes_;
   DryRunOptions dry_;
+  RunDryOptions run_dry_;
   bool dry_run_ = false;
   bool again_ = false;
 };

@@ -48,14 +48,6 @@ Result<std::string> split_layer(const RunFlags& flags, const engines::ModelSourc
   return flags.split_point.substr(colon + 1);
 }
 
-// How the inference threads are dealt out.
-void set_threads(const RunFlags& flags, engines::LoadOptions& load) {
-  const int threads = flags.threads > 0 ? flags.threads : std::max(1, static_cast<int>(collect::allowed_cores()));
-  const int usual = load.hint == engines::Hint::kThroughput ? threads : 1;
-  load.sessions = flags.sessions > 0 ? flags.sessions : usual;
-  load.threads_per_session = std::max(1, threads / load.sessions);
-}
-
 pipeline::VideoRunOptions video_options(const RunFlags& flags, const Words& words, const fs::path& folder) {
   pipeline::VideoRunOptions options;
   options.input = flags.input;

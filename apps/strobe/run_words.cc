@@ -1,5 +1,9 @@
 #include "run_words.h"
 
+#include <algorithm>
+
+#include "collect/machine.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -87,6 +91,13 @@ media::SourceOptions source_options(const RunFlags& flags, const Words& words) {
 
 std::string prep_filter(const RunFlags& flags, const Words& words) {
   return flags.prep_filter.empty() ? std::string(media::filter_of(words.prep_level)) : flags.prep_filter;
+}
+
+void set_threads(const RunFlags& flags, engines::LoadOptions& load) {
+  const int threads = flags.threads > 0 ? flags.threads : std::max(1, static_cast<int>(collect::allowed_cores()));
+  const int usual = load.hint == engines::Hint::kThroughput ? threads : 1;
+  load.sessions = flags.sessions > 0 ? flags.sessions : usual;
+  load.threads_per_session = std::max(1, threads / load.sessions);
 }
 
 Result<engines::ModelSource> open_model(const RunFlags& flags, const Words& words, const engines::Engine& engine) {

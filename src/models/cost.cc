@@ -1,6 +1,7 @@
 #include "models/cost.h"
 
 #include <limits>
+#include <vector>
 
 #include "models/graph_builder.h"
 
@@ -78,6 +79,31 @@ Cost graph_cost(const Graph& graph) {
   Cost sum;
   for (LayerId id = 0; id < static_cast<LayerId>(graph.layers.size()); ++id) sum += layer_cost(graph, id);
   return sum;
+}
+
+ActivationPeak activation_peak(const Graph& graph) {
+  const size_t count = graph.layers.size();
+  std::vector<size_t> tensor(count), last_use(count);  // the layer whose tensor it is; of a tensor, its last reader
+  for (size_t i = 0; i < count; ++i) {
+    const Layer& layer = graph.layers[i];
+    const bool shares = i > 0 && is_view(layer.operation);
+    tensor[i] = shares ? tensor[static_cast<size_t>(layer.inputs.front())] : i;
+    last_use[tensor[i]] = i;
+    for (const LayerId input : layer.inputs) last_use[tensor[static_cast<size_t>(input)]] = i;
+  }
+  for (const LayerId output : graph.outputs) last_use[tensor[static_cast<size_t>(output)]] = count;
+
+  std::vector<std::vector<size_t>> ends(count + 1);
+  for (size_t i = 0; i < count; ++i)
+    if (tensor[i] == i) ends[last_use[i]].push_back(i);
+  ActivationPeak peak;
+  int64_t alive = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (tensor[i] == i) alive += kBytesPerNumber * graph.layers[i].output.elements();
+    if (alive > peak.bytes) peak = {alive, static_cast<LayerId>(i)};
+    for (const size_t gone : ends[i]) alive -= kBytesPerNumber * graph.layers[gone].output.elements();
+  }
+  return peak;
 }
 
 }  // namespace strobe::models

@@ -83,5 +83,24 @@ TEST(Cost, StopsAtTheLargestNumber) {
   EXPECT_EQ(cost.bytes, 2);
 }
 
+TEST(Cost, TensorsAliveAtOnceByHand) {
+  GraphBuilder builder("residual");
+  const LayerId input = *builder.input({3, 4, 4});  // 48 numbers
+  Convolution conv{.out_channels = 8, .kernel_h = 3, .kernel_w = 3, .pad_h = 1, .pad_w = 1, .weight = {}, .bias = {}};
+  const LayerId first = *builder.append("first", conv, {input});                             // 128
+  const LayerId relu = *builder.append("relu", Activation{ActivationKind::kRelu}, {first});  // 128
+  const LayerId second = *builder.append("second", conv, {relu});                            // 128
+  const LayerId dropped = *builder.append("dropped", Dropout{}, {second});                   // second's
+  const LayerId add = *builder.append("add", Add{}, {dropped, relu});                        // 128
+  const LayerId pooled = *builder.append("pooled", GlobalAveragePool{}, {add});              // 8
+  builder.add_output(pooled);
+  Graph graph = *std::move(builder).finish();
+  const ActivationPeak peak = activation_peak(graph);
+  EXPECT_EQ(peak.bytes, 4 * 3 * 128);  // relu, second and add
+  EXPECT_EQ(peak.layer, add);
+  graph.outputs = {first, pooled};  // kept to the end
+  EXPECT_EQ(activation_peak(graph).bytes, 4 * 4 * 128);
+}
+
 }  // namespace
 }  // namespace strobe::models
