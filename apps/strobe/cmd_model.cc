@@ -7,6 +7,7 @@ namespace {
 std::vector<std::unique_ptr<Word>> all_words() {
   std::vector<std::unique_ptr<Word>> words;
   words.push_back(make_model_show());
+  words.push_back(make_model_prune());
   words.push_back(make_model_profile());
   return words;
 }

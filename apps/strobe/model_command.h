@@ -6,6 +6,7 @@
 namespace strobe::app {
 
 std::unique_ptr<Word> make_model_show();
+std::unique_ptr<Word> make_model_prune();
 
 std::unique_ptr<Word> make_model_profile();
 }  // namespace strobe::app

@@ -1,18 +1,34 @@
+#include <fmt/format.h>
+
 #include <string>
 
 #include "ask.h"
 #include "model_command.h"
 #include "models/cost.h"
+#include "models/graph_builder.h"
 #include "models/model.h"
 
 namespace strobe::app {
 namespace {
 
-constexpr double kGiga = 1e9, kMega = 1e6;
+constexpr double kGiga = 1e9, kMega = 1e6, kBytesPerNumber = 4;
 
 Cell per_byte(const models::Cost& cost) {
   if (cost.bytes == 0) return {};
   return static_cast<double>(cost.flop) / static_cast<double>(cost.bytes);
+}
+
+// What a batch needs: work and activations once an item, weights once.
+std::string batch_note(const models::Graph& graph, int64_t batch) {
+  int64_t weights = 0;
+  for (const models::Layer& layer : graph.layers) weights += models::weight_count(layer.operation);
+  const models::ActivationPeak peak = models::activation_peak(graph);
+  const auto items = static_cast<double>(batch);
+  return fmt::format(
+      "batch {}: {:.4g} GFLOP; weights {:.4g} MB; tensors alive at once at most {:.4g} MB, while {} runs", batch,
+      items * static_cast<double>(models::graph_cost(graph).flop) / kGiga,
+      static_cast<double>(weights) * kBytesPerNumber / kMega, items * static_cast<double>(peak.bytes) / kMega,
+      graph.layer(peak.layer).name);
 }
 
 Table layer_table(const models::Graph& graph) {
@@ -50,18 +66,25 @@ class ModelShow : public Word {
     app.add_option("network", network_, "Built-in network, or a file of one")->required();
     app.add_option("--width", options_.width, "Width of the input (default: the network's own)");
     app.add_option("--height", options_.height, "Height of the input (default: the network's own)");
+    app.add_option("--batch", batch_, "Items of the totals in the note")
+        ->capture_default_str()
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 16));
+    app.add_option("--weights", options_.weights, "Weights of the network (.weights, .safetensors)");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(const models::Graph graph, models::open_graph(network_, options_));
-    print_table(layer_table(graph), format);
+    Table table = layer_table(graph);
+    table.notes.push_back(batch_note(graph, batch_));
+    print_table(table, format);
     return 0;
   }
 
  private:
   std::string network_, format_ = "text";
+  int64_t batch_ = 1;
   models::OpenOptions options_;
 };
 
