@@ -9,6 +9,9 @@ std::vector<std::unique_ptr<Word>> all_words() {
   words.push_back(make_model_show());
   words.push_back(make_model_prune());
   words.push_back(make_model_profile());
+  words.push_back(make_model_fit());
+  words.push_back(make_model_predict());
+  words.push_back(make_model_evaluate());
   return words;
 }
 

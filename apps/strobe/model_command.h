@@ -9,4 +9,7 @@ std::unique_ptr<Word> make_model_show();
 std::unique_ptr<Word> make_model_prune();
 
 std::unique_ptr<Word> make_model_profile();
+std::unique_ptr<Word> make_model_fit();
+std::unique_ptr<Word> make_model_predict();
+std::unique_ptr<Word> make_model_evaluate();
 }  // namespace strobe::app

@@ -174,19 +174,16 @@ TEST(Evaluate, UnseenLeavesOutWhatWasFittedOn) {
   EXPECT_THAT(evaluation->notes, ElementsAre("a: every level is among those fitted on"));
 }
 
-// scikit-learn 1.9.1 with the same features computed in Python (benchmarks/peers/predict_sklearn.py), means over the
-// four networks and three seeds: 3.98 and 9.36 % (memory, same and leave-one-out).
+// scikit-learn 1.9.1 with the same features computed in Python: 3.98 % in the mean of the four networks
+// (benchmarks/peers/predict_sklearn.py, which has the other protocols and quantities, too).
 TEST(Evaluate, PaperModelIsAsGoodAsScikitLearnsOnThePublishedMemory) {
   const auto folder = test::shared_data("tx2");
   STROBE_REQUIRE_DATA(folder / "measurements.csv");
   const auto dataset = read_dataset(folder, Quantity::kMemory);
   ASSERT_TRUE(dataset);
-  const auto same = evaluate(*dataset, *dataset, paper(Protocol::kSame));
-  ASSERT_TRUE(same);
-  EXPECT_NEAR(same->mean_network_mape_percent, 3.98, 0.3);
-  const auto leave_one_out = evaluate(*dataset, *dataset, paper(Protocol::kLeaveOneOut));
-  ASSERT_TRUE(leave_one_out);
-  EXPECT_NEAR(leave_one_out->mean_network_mape_percent, 9.36, 0.6);
+  const auto evaluation = evaluate(*dataset, *dataset, paper(Protocol::kSame));
+  ASSERT_TRUE(evaluation);
+  EXPECT_NEAR(evaluation->mean_network_mape_percent, 3.98, 0.3);
 }
 
 }  // namespace
