@@ -76,8 +76,8 @@ TEST(ExtraTrees, LeavesKeepTheLeastNumberOfSamples) {
     EXPECT_TRUE(value == 2 || value == 3.5) << value;
 }
 
-// scikit-learn 1.9.1's ExtraTreesRegressor(300) on the same benchmark (make_friedman1, 400 samples to fit, 1000 to test,
-// no noise): root of the mean squared error 1.74 to 1.94 over 20 seeds of the data, 1.81 in the mean.
+// scikit-learn 1.9.1's ExtraTreesRegressor(300) on the same benchmark (make_friedman1, 400 samples to fit, 1000 to
+// test, no noise): root of the mean squared error 1.74 to 1.94 over 20 seeds of the data, 1.81 in the mean.
 TEST(ExtraTrees, AreAsGoodAsScikitLearnsOnFriedman) {
   double sum = 0;
   for (unsigned seed = 1; seed <= 3; ++seed) {
