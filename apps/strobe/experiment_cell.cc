@@ -122,8 +122,21 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
   return figures;
 }
 
-// Everything but cell.json's word on how it went, which `result` brings.
-Result<void> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json result) {
+// A tenant without a single frame due in the window, although its rate gives some: the process stood still meanwhile.
+std::string stood_still(const tenants::Cell& cell, const Json& figures) {
+  if (!figures.contains("tenants")) return "nothing was recorded of the measured window";
+  for (const Json& row : figures["tenants"].value("rows", Json::array()))
+    for (const tenants::TenantSpec& tenant : cell.spec.tenants)
+      if (row.value("tenant", "") == tenant.name && row.value("frames", 0) == 0 &&
+          tenant.rate_hz * cell.spec.duration_s >= 2)
+        return fmt::format("tenant {}: no frame was due in the measured window: the machine or the process stood still",
+                           tenant.name);
+  return "";
+}
+
+// Everything but cell.json's word on how it went, which `result` brings; a success that measured nothing is none.
+// Returns whether it stayed one.
+Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json result) {
   const fs::path spool = folder / "spool", predictions = folder / "predictions";
   STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
   for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
@@ -137,7 +150,14 @@ Result<void> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json
   fs::remove_all(predictions, ignored);
   if (figures.contains("tenants")) result["figures"] = figures["tenants"];
   if (figures.contains("notes")) result["notes"] = figures["notes"];
-  return write_file(folder / "cell.json", result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  const bool succeeded = result["status"] == to_string(CellStatus::kSuccess);
+  const std::string reason = succeeded ? stood_still(cell, figures) : "";
+  if (!reason.empty()) {
+    result["status"] = to_string(CellStatus::kFailed);
+    result["reason"] = reason;
+  }
+  STROBE_TRY(write_file(folder / "cell.json", result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  return succeeded && reason.empty();
 }
 
 Json head_json(const tenants::Cell& cell, CellStatus status, const std::string& reason) {
@@ -164,13 +184,15 @@ Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path
                                                   : CellStatus::kFailed;
   Json result = head_json(cell, status, reason_of(outcome));
   result["tenants"] = outcome_json(outcome);
-  STROBE_TRY(finish_cell(cell, folder, std::move(result)));
-  return status;
+  STROBE_ASSIGN(const bool measured, finish_cell(cell, folder, std::move(result)));
+  return status == CellStatus::kSuccess && !measured ? CellStatus::kFailed : status;
 }
 
 Result<void> recover_experiment_cell(const tenants::Cell& cell, const fs::path& folder, CellStatus status,
                                      const std::string& reason) {
-  return finish_cell(cell, folder, head_json(cell, status, reason));
+  STROBE_ASSIGN(const bool measured, finish_cell(cell, folder, head_json(cell, status, reason)));
+  (void)measured;
+  return {};
 }
 
 }  // namespace strobe::app
