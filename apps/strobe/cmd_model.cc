@@ -12,6 +12,7 @@ std::vector<std::unique_ptr<Word>> all_words() {
   words.push_back(make_model_fit());
   words.push_back(make_model_predict());
   words.push_back(make_model_evaluate());
+  words.push_back(make_model_transfer());
   return words;
 }
 
