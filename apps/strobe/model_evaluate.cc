@@ -6,6 +6,7 @@
 #include "ask.h"
 #include "model_command.h"
 #include "predict/evaluation.h"
+#include "row_filter_flags.h"
 
 namespace strobe::app {
 namespace {
@@ -54,6 +55,7 @@ class ModelEvaluate : public Word {
         "--protocol", protocol_,
         "same (fit on some levels of a network, test on its others), leave-one-out (fit on the other networks) "
         "or unseen (fit on --fit, test on --test); default: unseen with --test, else same");
+    declare_row_filter(app, filter_);
     app.add_option("--seed", options_.predictor.seed, "Seed of the fits")->capture_default_str();
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
@@ -65,10 +67,10 @@ class ModelEvaluate : public Word {
     STROBE_ASSIGN(options_.protocol, predict::parse_protocol(protocol_));
     if (options_.protocol == predict::Protocol::kUnseen && test_.empty())
       return usage_error("--protocol unseen: expected --test with a folder of other networks");
-    STROBE_ASSIGN(const predict::Dataset fit, predict::read_dataset(fit_, quantity));
+    STROBE_ASSIGN(const predict::Dataset fit, predict::read_dataset(fit_, quantity, filter_));
     std::optional<predict::Dataset> test;
     if (!test_.empty()) {
-      STROBE_ASSIGN(test, predict::read_dataset(test_, quantity));
+      STROBE_ASSIGN(test, predict::read_dataset(test_, quantity, filter_));
     }
     STROBE_ASSIGN(const predict::Evaluation evaluation, predict::evaluate(fit, test ? *test : fit, options_));
     if (format == report::Format::kJson)
@@ -113,6 +115,7 @@ class ModelEvaluate : public Word {
 
   std::string fit_, test_, quantity_, protocol_, format_ = "text";
   predict::EvaluationOptions options_;
+  predict::RowFilter filter_;
 };
 
 }  // namespace

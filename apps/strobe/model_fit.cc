@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "model_command.h"
 #include "predict/model.h"
+#include "row_filter_flags.h"
 
 namespace strobe::app {
 namespace {
@@ -19,13 +20,14 @@ class ModelFit : public Word {
     app.add_option("--quantity", quantity_, "latency or memory")->required();
     app.add_option("--model", model_, "Kind of model")->capture_default_str();
     app.add_option("-o,--output", output_, "The model's file (JSON)")->required();
+    declare_row_filter(app, filter_);
     app.add_option("--seed", options_.seed, "Seed of the fit")->capture_default_str();
   }
 
   Result<int> run() override {
     STROBE_ASSIGN(const predict::Quantity quantity, predict::parse_quantity(quantity_));
     STROBE_TRY(check_replaceable(output_));
-    STROBE_ASSIGN(const predict::Dataset dataset, predict::read_dataset(folder_, quantity));
+    STROBE_ASSIGN(const predict::Dataset dataset, predict::read_dataset(folder_, quantity, filter_));
     STROBE_ASSIGN(const predict::FittedModel model, predict::fit_model(model_, dataset, options_));
     STROBE_TRY(write_file(output_, predict::format_model(model)));
     fmt::print("{}: {} of {} measurements of {}\n", output_, quantity_, model.rows, fmt::join(model.networks, ", "));
@@ -36,6 +38,7 @@ class ModelFit : public Word {
  private:
   std::string folder_, quantity_, model_ = "strobe", output_;
   predict::PredictorOptions options_;
+  predict::RowFilter filter_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ask.h"
 #include "model_command.h"
 #include "predict/few_shot.h"
+#include "row_filter_flags.h"
 
 namespace strobe::app {
 namespace {
@@ -23,6 +24,7 @@ class ModelTransfer : public Word {
     app.add_option("--test", test_,
                    "Such a folder of the other networks or device (default: the one of --fit, each network in turn)");
     app.add_option("--quantity", quantity_, "latency or memory")->required();
+    declare_row_filter(app, filter_);
     app.add_option("--counts", options_.counts, "Numbers of new measurements")->delimiter(',')->capture_default_str();
     app.add_option("--repetitions", options_.repetitions, "Of the choice at random")
         ->capture_default_str()
@@ -34,10 +36,10 @@ class ModelTransfer : public Word {
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(const predict::Quantity quantity, predict::parse_quantity(quantity_));
-    STROBE_ASSIGN(const predict::Dataset fit, predict::read_dataset(fit_, quantity));
+    STROBE_ASSIGN(const predict::Dataset fit, predict::read_dataset(fit_, quantity, filter_));
     std::optional<predict::Dataset> test;
     if (!test_.empty()) {
-      STROBE_ASSIGN(test, predict::read_dataset(test_, quantity));
+      STROBE_ASSIGN(test, predict::read_dataset(test_, quantity, filter_));
     }
     STROBE_ASSIGN(const std::vector<TransferCurve> curves, predict::transfer_curves(fit, test ? *test : fit, options_));
     if (format == report::Format::kJson)
@@ -78,6 +80,7 @@ class ModelTransfer : public Word {
 
   std::string fit_, test_, quantity_, format_ = "text";
   predict::TransferOptions options_;
+  predict::RowFilter filter_;
 };
 
 }  // namespace

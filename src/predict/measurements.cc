@@ -16,6 +16,7 @@ constexpr int64_t kMaxBatch = int64_t{1} << 24;
 
 struct Columns {
   size_t net, level, batch, quantity, value, unit, passed;
+  std::optional<size_t> stage, engine, error;
 
   static Result<Columns> of(const CsvText& csv) {
     Columns columns{};
@@ -26,6 +27,9 @@ struct Columns {
     STROBE_ASSIGN(columns.value, csv.column("value"));
     STROBE_ASSIGN(columns.unit, csv.column("unit"));
     STROBE_ASSIGN(columns.passed, csv.column("passed"));
+    columns.stage = csv.find("stage");
+    columns.engine = csv.find("engine");
+    columns.error = csv.find("error");
     return columns;
   }
 };
@@ -46,7 +50,32 @@ Result<Measurement> parse_row(const CsvText& csv, const Columns& columns, size_t
   }
   if (measured.passed && !(measured.value.value_or(0) > 0))
     return csv.wrong(row, columns.value, "a number above 0 where passed is 1");
+  const auto text = [&](const std::optional<size_t>& column) {
+    return column ? std::string(csv.field(row, *column)) : std::string();
+  };
+  measured.stage = text(columns.stage);
+  measured.engine = text(columns.engine);
+  measured.error = text(columns.error);
   return measured;
+}
+
+// Files that say why a row failed: only those that ran out of memory tell what fits.
+bool failed_otherwise(const Measurement& measured) {
+  constexpr std::string_view kMemory = "out of memory";
+  return !measured.passed && !measured.error.empty() && measured.error.compare(0, kMemory.size(), kMemory) != 0;
+}
+
+// One stage and one engine are left. The rows of the quantity alone count.
+Result<void> keep_one(std::vector<Measurement>& measurements, Quantity quantity, std::string Measurement::*what,
+                      const char* name, const std::string& wanted) {
+  std::erase_if(measurements, [&](const Measurement& one) {
+    return one.quantity != to_string(quantity) || (!wanted.empty() && one.*what != wanted);
+  });
+  std::set<std::string> found;
+  for (const Measurement& one : measurements) found.insert(one.*what);
+  if (found.size() <= 1) return {};
+  return usage_error(fmt::format("it holds {} of several {}s ({}); choose with --{}", to_string(quantity), name,
+                                 fmt::join(found, ", "), name));
 }
 
 }  // namespace
@@ -92,15 +121,19 @@ std::vector<std::string> Dataset::networks() const {
 }
 
 std::string Dataset::note() const {
-  if (rows_without_layers == 0) return {};
+  std::string others;
+  if (failed_otherwise > 0)
+    others = fmt::format("{} measurement{} that failed for another reason than memory {} not used", failed_otherwise,
+                         failed_otherwise == 1 ? "" : "s", failed_otherwise == 1 ? "is" : "are");
+  if (rows_without_layers == 0) return others;
   std::map<std::string, std::vector<int64_t>> by_network;
   for (const auto& [net, level] : levels_without_layers) by_network[net].push_back(level);
   std::string what;
   for (const auto& [net, levels] : by_network)
     what += fmt::format("{}{} level{} {}", what.empty() ? "" : "; ", net, levels.size() == 1 ? "" : "s",
                         fmt::join(levels, ","));
-  return fmt::format("{} {} measurements are not used, their layers are not known: {}", rows_without_layers,
-                     to_string(quantity), what);
+  return fmt::format("{} {} measurements are not used, their layers are not known: {}{}{}", rows_without_layers,
+                     to_string(quantity), what, others.empty() ? "" : "; ", others);
 }
 
 Result<Dataset> join(const std::vector<LayerList>& lists, const std::vector<Measurement>& measurements,
@@ -123,20 +156,32 @@ Result<Dataset> join(const std::vector<LayerList>& lists, const std::vector<Meas
       missing.emplace(measured.net, measured.level);
       continue;
     }
+    if (strobe::predict::failed_otherwise(measured)) {
+      ++dataset.failed_otherwise;
+      continue;
+    }
     dataset.samples.push_back({found->second, measured.batch, measured.value.value_or(0), measured.passed});
   }
   dataset.levels_without_layers.assign(missing.begin(), missing.end());
   return dataset;
 }
 
-Result<Dataset> read_dataset(const std::filesystem::path& folder, Quantity quantity) {
+Result<Dataset> read_dataset(const std::filesystem::path& folder, Quantity quantity, const RowFilter& filter) {
   STROBE_ASSIGN(const std::vector<LayerList> lists, read_layer_lists(folder / "layers.csv"));
   const auto path = folder / "measurements.csv";
-  STROBE_ASSIGN(const std::vector<Measurement> measurements, read_measurements(path));
+  STROBE_ASSIGN(std::vector<Measurement> measurements, read_measurements(path));
+  auto kept = keep_one(measurements, quantity, &Measurement::stage, "stage", filter.stage);
+  if (kept) kept = keep_one(measurements, quantity, &Measurement::engine, "engine", filter.engine);
+  if (!kept) return std::move(kept).error().at(path.string());
   auto dataset = join(lists, measurements, quantity);
   if (!dataset) return std::move(dataset).error().at(path.string());
-  if (dataset->samples.empty())
-    return bad_data(fmt::format("{}: no {} of a network and level of layers.csv", path.string(), to_string(quantity)));
+  if (dataset->samples.empty()) {
+    std::string wanted;
+    for (const std::string& word : {filter.stage, filter.engine})
+      if (!word.empty()) wanted += " of " + word;
+    return bad_data(
+        fmt::format("{}: no {}{} of a network and level of layers.csv", path.string(), to_string(quantity), wanted));
+  }
   return dataset;
 }
 

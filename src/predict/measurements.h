@@ -28,11 +28,14 @@ struct Measurement {
   std::string quantity;
   std::optional<double> value;  // of a row that passed always, > 0
   std::string unit;
-  bool passed = false;  // false: the measurement ran out of memory or time
+  bool passed = false;        // false: the measurement ran out of memory or time
+  std::string stage, engine;  // "training", "torch"; empty where the file does not say
+  std::string error;          // of a row that failed, where the file says why
 };
 
-// The columns net, level, bs, quantity, value, unit and passed, in any order; others are passed over. Repeated rows are
-// kept. Errors: kBadData with line and column and what was expected.
+// The columns net, level, bs, quantity, value, unit and passed, in any order, and stage, engine and error where they
+// are there; others are passed over. Repeated rows are kept. Errors: kBadData with line and column and what was
+// expected.
 Result<std::vector<Measurement>> parse_measurements(std::string text);
 // Errors: those, after the path; kNotFound, kIo.
 Result<std::vector<Measurement>> read_measurements(const std::filesystem::path& path);
@@ -52,6 +55,7 @@ struct Dataset {
   // What was measured and cannot be used, so that it is said and not lost.
   int64_t rows_without_layers = 0;
   std::vector<std::pair<std::string, int64_t>> levels_without_layers;  // network and level, sorted
+  int64_t failed_otherwise = 0;  // rows that failed for another reason than memory, which say nothing of what fits
 
   std::vector<std::string> networks() const;  // each once, in the order of the samples
   std::string note() const;                   // a sentence about what is not used; empty where all is
@@ -59,7 +63,13 @@ struct Dataset {
 // Errors: kBadData where a unit is not that of the quantity.
 Result<Dataset> join(const std::vector<LayerList>& lists, const std::vector<Measurement>& measurements,
                      Quantity quantity);
-// A folder with layers.csv and measurements.csv. Errors: those of reading; kBadData where nothing is left.
-Result<Dataset> read_dataset(const std::filesystem::path& folder, Quantity quantity);
+// Which rows of a file are meant, where it holds several stages or engines; empty: whichever the file has.
+struct RowFilter {
+  std::string stage, engine;
+};
+
+// A folder with layers.csv and measurements.csv. Errors: those of reading; kBadData where nothing is left; kUsage where
+// rows of several stages or engines are left, which no model may take for one.
+Result<Dataset> read_dataset(const std::filesystem::path& folder, Quantity quantity, const RowFilter& filter = {});
 
 }  // namespace strobe::predict

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "support/test_data.h"
 
 namespace strobe::predict {
@@ -103,6 +104,30 @@ TEST(ReadDataset, TakesThePublishedMeasurements) {
 TEST(ReadDataset, NamesTheFile) {
   const test::ScratchFolder scratch;
   EXPECT_THAT(read_dataset(scratch.path(), Quantity::kMemory).error().to_string(), HasSubstr("layers.csv"));
+}
+
+TEST(ReadDataset, NeverTakesSeveralStagesOrEnginesForOne) {
+  const test::ScratchFolder scratch;
+  ASSERT_TRUE(write_file(scratch / "layers.csv", format_layer_lists(two_lists())));
+  const std::string net = two_lists()[0].net;
+  std::string rows = "net,level,bs,quantity,value,unit,passed,stage,engine,error\n";
+  for (const char* row : {"latency,5,ms,1,training,torch,", "latency,2,ms,1,inference,torch,",
+                          "latency,1,ms,1,inference,openvino,", "memory,9,MiB,1,training,torch,",
+                          "latency,,ms,0,training,torch,out of memory: 3 MiB", "latency,,ms,0,training,torch,timeout"})
+    rows += net + ",0,8," + row + "\n";
+  ASSERT_TRUE(write_file(scratch / "measurements.csv", rows));
+  const auto read = [&](const RowFilter& filter) { return read_dataset(scratch.path(), Quantity::kLatency, filter); };
+  EXPECT_THAT(read({}).error().to_string(), HasSubstr("several stages (inference, training); choose with --stage"));
+  EXPECT_THAT(read({"inference", ""}).error().to_string(),
+              HasSubstr("several engines (openvino, torch); choose with --engine"));
+  EXPECT_EQ(read({"inference", "openvino"})->samples.at(0).value, 1);
+  const auto training = read({"training", ""});
+  ASSERT_TRUE(training) << training.error().to_string();
+  ASSERT_EQ(training->samples.size(), 2U);  // what ran out of time says nothing of what fits
+  EXPECT_FALSE(training->samples[1].passed);
+  EXPECT_THAT(training->note(), HasSubstr("1 measurement that failed for another reason"));
+  EXPECT_TRUE(read_dataset(scratch.path(), Quantity::kMemory));
+  EXPECT_THAT(read({"training", "opencv"}).error().to_string(), HasSubstr("no latency of training of opencv"));
 }
 
 TEST(ParseQuantity, NamesTheTwo) {
