@@ -26,6 +26,7 @@ constexpr size_t kSceneFrames = 12;      // of a stream, its first ones
 constexpr size_t kScenePoints = 16'000;  // of a sweep, at random
 constexpr size_t kSceneStreams = 6;
 
+// What came from a live topic cannot be shown again.
 constexpr std::pair<Kind, const char*> kKinds[] = {{Kind::kSynthetic, "synthetic"},
                                                    {Kind::kMedia, "media"},
                                                    {Kind::kSweeps, "sweeps"},

@@ -8,7 +8,7 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_option("-i,--input", f.input, "Video file, picture, folder of pictures, rtsp://..., or /dev/videoN")
       ->required();
   app.add_option("-m,--model,--model-name", f.model,
-                 "Built-in network, Darknet .cfg, or a file the engine reads (.onnx .xml .pt .pt2)")
+                 "Built-in network, .json, Darknet .cfg, or a file the engine reads (.onnx .xml .pt .pt2)")
       ->capture_default_str();
   app.add_option("--weights", f.weights, "Darknet .weights or .safetensors; none: made up from --seed");
   app.add_option("--labels", f.labels, "Class names, one a line");

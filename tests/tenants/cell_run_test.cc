@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analyze/tenant_tables.h"
+#include "collect/core_set.h"
+#include "collect/machine.h"
 #include "support/test_data.h"
 #include "trace/spool_import.h"
 
@@ -211,6 +213,40 @@ TEST(FaultTest, ALeakEndsAtItsLimit) {
   ASSERT_NO_FATAL_FAILURE(run(cell, ran, folder.path()));
   EXPECT_THAT(ran.outcome.tenants[1].end, HasSubstr("out of memory (memory_limit: 314572800 bytes)"));
   EXPECT_TRUE(ran.outcome.tenants[0].succeeded);
+}
+
+// Threads of one process are bound one by one: a tenant that is bound takes nobody along.
+TEST(CellTest, CoresOfATenantAreItsOwn) {
+  if (collect::allowed_cores() < 2) GTEST_SKIP() << "one core alone";
+  const auto allowed = collect::parse_cores(collect::allowed_core_list());
+  ASSERT_TRUE(allowed);
+  const std::string first = std::to_string(allowed->front()), last = std::to_string(allowed->back());
+  const test::ScratchFolder folder;
+  CellSpec cell = short_cell(Policy::kConcurrent, Isolation::kThreads);
+  cell.duration_s = 1.5;
+  cell.tenants = {spin("a", "spin:1ms", 50), spin("b", "spin:1ms", 50), spin("c", "spin:1ms", 50)};
+  cell.tenants[0].cores = first;
+  cell.tenants[1].cores = last;
+  std::filesystem::create_directories(folder / "spool");
+  std::filesystem::create_directories(folder / "predictions");
+  std::map<std::string, std::string> cores;  // by the name of the thread
+  CellOptions options{.spool = folder / "spool", .predictions = folder / "predictions"};
+  options.on_progress = [&cores](double, double) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream status(task.path() / "status");
+      std::string line, name;
+      while (std::getline(status, line)) {
+        if (line.starts_with("Name:\t")) name = line.substr(6);
+        if (line.starts_with("Cpus_allowed_list:\t")) cores[name] = line.substr(19);
+      }
+    }
+  };
+  ASSERT_TRUE(run_cell(cell, options));
+  EXPECT_EQ(cores["tenant a"], first);
+  EXPECT_EQ(cores["source a"], first);
+  EXPECT_EQ(cores["tenant b"], last);
+  EXPECT_EQ(cores["tenant c"], collect::allowed_core_list());
+  EXPECT_EQ(collect::parse_cores(collect::allowed_core_list())->size(), allowed->size());
 }
 
 TEST(CellTest, PredictionsAreOneLineAFrame) {
