@@ -28,9 +28,9 @@ struct Measurement {
   std::string quantity;
   std::optional<double> value;  // of a row that passed always, > 0
   std::string unit;
-  bool passed = false;        // false: the measurement ran out of memory or time
-  std::string stage, engine;  // "training", "torch"; empty where the file does not say
-  std::string error;          // of a row that failed, where the file says why
+  bool passed = false;                  // false: the measurement ran out of memory or time
+  std::string stage = {}, engine = {};  // "training", "torch"; empty where the file does not say
+  std::string error = {};               // of a row that failed, where the file says why
 };
 
 // The columns net, level, bs, quantity, value, unit and passed, in any order, and stage, engine and error where they
