@@ -93,6 +93,8 @@ Table tenant_frames(const TenantTrace& trace, const Timeline& timeline) {
   for (size_t p = 0; p < kFrameParts.size(); ++p) columns.push_back({kFrameParts[p], kFramePartsHelp[p], 3});
   columns.push_back({"deadline_ms", "from the stamp", 3});
   Table table("Frames", columns);
+  // Without a window the trace is all of it, from its own beginning.
+  const int64_t begin = trace.from_ns == INT64_MIN ? 0 : trace.from_ns;
   std::vector<size_t> due;
   for (size_t i = 0; i < trace.frames.size(); ++i)
     if (trace.frames[i].counts) due.push_back(i);
@@ -101,7 +103,7 @@ Table tenant_frames(const TenantTrace& trace, const Timeline& timeline) {
   for (const size_t index : due) {
     const TenantFrame& frame = trace.frames[index];
     std::vector<Cell> row = {trace.tenants[static_cast<size_t>(frame.tenant)].name, frame.id,
-                             static_cast<double>(frame.stamp_ns - trace.from_ns) / 1e9, outcome_name(frame.outcome),
+                             static_cast<double>(frame.stamp_ns - begin) / 1e9, outcome_name(frame.outcome),
                              cell_if(frame.finished(), ms(frame.latency_ns()))};
     if (frame.finished())
       for (const double part : frame_part_times(trace, timeline, index)) row.emplace_back(part);
