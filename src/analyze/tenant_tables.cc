@@ -104,7 +104,7 @@ Table tenant_summary(const TenantTrace& trace) {
                           {"max_ms", "", 2},
                           {"deadline_ms", "", 2},
                           {"miss_share", "of all frames due, those without a result in time", 4}});
-  const double window_s = seconds(trace.to_ns - trace.from_ns);
+  const double window_s = (static_cast<double>(trace.to_ns) - static_cast<double>(trace.from_ns)) / 1e9;
   for (size_t t = 0; t < trace.tenants.size(); ++t) {
     const TenantInfo& tenant = trace.tenants[t];
     int64_t due = static_cast<int64_t>(tenant.not_sent), late = 0, counts[5] = {};
