@@ -60,7 +60,8 @@ class FramesCommand : public Command {
     AnnotateFlags& f = annotate_;
     app.add_option("input", f.input, "Folder of pictures, picture or video file")->required();
     app.add_option("-o,--output", f.output, "Folder for pictures or video, and annotations.json")->required();
-    app.add_option("-m,--model", f.model, "Built-in network, .json, Darknet .cfg, or a file the engine reads (.onnx .xml .pt)")
+    app.add_option("-m,--model", f.model,
+                   "Built-in network, .json, Darknet .cfg, or a file the engine reads (.onnx .xml .pt)")
         ->capture_default_str();
     app.add_option("--weights", f.weights, "Weights of the network (Darknet .weights or .safetensors)");
     app.add_option("--labels", f.labels, "Class names, one a line");

@@ -106,8 +106,8 @@ Result<engines::ModelSource> open_model(const RunFlags& flags, const Words& word
     const std::string extension = fs::path(flags.model).extension().string();
     if (!fs::exists(flags.model)) return not_found(flags.model + ": no such file");
     if (std::find(formats.begin(), formats.end(), extension) == formats.end())
-      return unsupported(fmt::format("{}: engine {} reads {}, .json and Darknet .cfg, not {}", flags.model, engine.name(),
-                                     fmt::join(formats, " "), extension));
+      return unsupported(fmt::format("{}: engine {} reads {}, .json and Darknet .cfg, not {}", flags.model,
+                                     engine.name(), fmt::join(formats, " "), extension));
     return engines::ModelSource(fs::path(flags.model));
   }
   models::OpenOptions options;
