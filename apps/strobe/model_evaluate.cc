@@ -1,11 +1,16 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "ask.h"
+#include "base/file.h"
 #include "model_command.h"
 #include "predict/evaluation.h"
+#include "report/figure_page.h"
 #include "row_filter_flags.h"
 
 namespace strobe::app {
@@ -57,12 +62,14 @@ class ModelEvaluate : public Word {
         "or unseen (fit on --fit, test on --test); default: unseen with --test, else same");
     declare_row_filter(app, filter_);
     app.add_option("--seed", options_.predictor.seed, "Seed of the fits")->capture_default_str();
+    app.add_option("-o,--output", page_, "Also a page (HTML) with predicted against measured");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(const predict::Quantity quantity, predict::parse_quantity(quantity_));
+    if (!page_.empty()) STROBE_TRY(check_replaceable(page_));
     if (protocol_.empty()) protocol_ = test_.empty() ? "same" : "unseen";
     STROBE_ASSIGN(options_.protocol, predict::parse_protocol(protocol_));
     if (options_.protocol == predict::Protocol::kUnseen && test_.empty())
@@ -73,6 +80,11 @@ class ModelEvaluate : public Word {
       STROBE_ASSIGN(test, predict::read_dataset(test_, quantity, filter_));
     }
     STROBE_ASSIGN(const predict::Evaluation evaluation, predict::evaluate(fit, test ? *test : fit, options_));
+    if (!page_.empty()) {
+      STROBE_ASSIGN(const std::string page, report::figure_page("Prediction of " + quantity_, table_of(evaluation),
+                                                                {figure_of(evaluation, quantity)}));
+      STROBE_TRY(write_file(page_, page));
+    }
     if (format == report::Format::kJson)
       print_json(evaluation);
     else
@@ -98,6 +110,41 @@ class ModelEvaluate : public Word {
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
 
+  // Each measurement against what was said of it, with its interval.
+  static report::Figure figure_of(const predict::Evaluation& evaluation, predict::Quantity quantity) {
+    const std::string unit(predict::unit_of(quantity));
+    report::Figure figure;
+    figure.title = "Predicted against measured";
+    figure.text =
+        "Each point a measurement that the model was not fitted on, bars its 90 % interval; on the dashed line the "
+        "prediction is right.";
+    figure.x_title = "measured, " + unit;
+    figure.y_title = "predicted, " + unit;
+    figure.log = true;
+    double least = HUGE_VAL, most = 0;
+    for (const auto& [net, scores] : evaluation.by_network) {
+      report::Series series;
+      series.name = net;
+      series.colour = static_cast<int>(figure.series.size());
+      for (const predict::EvaluatedRow& row : evaluation.rows) {
+        if (row.net != net) continue;
+        series.x.push_back(row.measured);
+        series.y.push_back(row.predicted);
+        series.low.push_back(row.low);
+        series.high.push_back(row.high);
+        series.texts.push_back(fmt::format("level {}, batch {}", row.level, row.batch));
+        least = std::min(least, row.measured), most = std::max(most, row.measured);
+      }
+      figure.series.push_back(std::move(series));
+    }
+    report::Series right;
+    right.name = "right";
+    right.x = right.y = {least, most};
+    right.lines = right.dashed = true;
+    if (most > 0) figure.series.push_back(std::move(right));
+    return figure;
+  }
+
   Table table_of(const predict::Evaluation& evaluation) const {
     Table table(options_.model + ", " + quantity_ + ", " + protocol_,
                 {{"network", "that was tested", 0},
@@ -116,6 +163,7 @@ class ModelEvaluate : public Word {
   std::string fit_, test_, quantity_, protocol_, format_ = "text";
   predict::EvaluationOptions options_;
   predict::RowFilter filter_;
+  std::string page_;
 };
 
 }  // namespace

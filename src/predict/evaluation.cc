@@ -39,8 +39,7 @@ Scores scores_of(std::span<const Outcome> outcomes) {
   return scores;
 }
 
-Outcome outcome_of(const Predictor& predictor, const Sample& sample) {
-  const Prediction prediction = predictor.predict(*sample.layers, sample.batch);
+Outcome outcome_of(const Prediction& prediction, const Sample& sample) {
   Outcome outcome;
   outcome.passed = sample.passed;
   outcome.told_rightly = (prediction.fits.value_or(1) >= 0.5) == sample.passed;
@@ -142,7 +141,11 @@ Result<Evaluation> evaluate(const Dataset& fit, const Dataset& test, const Evalu
     STROBE_ASSIGN(const std::unique_ptr<Predictor> predictor, make_predictor(options.model, options.predictor));
     STROBE_TRY(predictor->fit(fit.quantity, fold.fit));
     for (const Sample& sample : fold.test) {
-      all.push_back(outcome_of(*predictor, sample));
+      const Prediction prediction = predictor->predict(*sample.layers, sample.batch);
+      all.push_back(outcome_of(prediction, sample));
+      if (sample.passed)
+        evaluation.rows.push_back({sample.layers->net, sample.layers->level, sample.batch, sample.value,
+                                   prediction.value, prediction.low, prediction.high});
       const auto place = std::find_if(by_network.begin(), by_network.end(),
                                       [&](const auto& network) { return network.first == sample.layers->net; });
       place->second.push_back(all.back());

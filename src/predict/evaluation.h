@@ -30,7 +30,15 @@ struct Scores {
   double fit_no_fit_accuracy = 0;  // share (0..1) of them that it told rightly
 };
 
+// A measurement that passed, and what was said of it.
+struct EvaluatedRow {
+  std::string net;
+  int64_t level = 0, batch = 0;
+  double measured = 0, predicted = 0, low = 0, high = 0;
+};
+
 struct Evaluation {
+  std::vector<EvaluatedRow> rows;
   Scores all;  // over all rows
   std::vector<std::pair<std::string, Scores>> by_network;
   double mean_network_mape_percent = 0;  // every network weighs the same
