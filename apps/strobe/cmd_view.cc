@@ -12,6 +12,7 @@
 #include "command.h"
 #include "exporters/exporter.h"
 #include "perfetto_ui.h"
+#include "temporary_folder.h"
 
 namespace strobe::app {
 namespace {
@@ -20,14 +21,11 @@ namespace fs = std::filesystem;
 
 // The exported trace as an open file that has no name any more: nothing is left, however the program ends.
 Result<int> export_unnamed(const trace::Timeline& timeline) {
-  std::error_code code;
-  std::string folder = (fs::temp_directory_path(code) / "strobe-view-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) return io_error_errno(folder);
-  const fs::path path = fs::path(folder) / "trace.pftrace";
+  STROBE_ASSIGN(const auto folder, TemporaryFolder::make("strobe-view"));
+  const fs::path path = folder->path() / "trace.pftrace";
   const Result<void> written = exporters::export_timeline(timeline, "perfetto", path);
   const int fd = written ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
   const Error failure = written ? io_error_errno(path.string()) : written.error();
-  fs::remove_all(folder, code);
   if (fd < 0) return failure;
   return fd;
 }

@@ -90,7 +90,7 @@ Result<void> record_and_read(const fs::path& folder) {
 }
 
 Check check_recording() {
-  const auto folder = TemporaryFolder::make();
+  const auto folder = doctor_folder();
   if (!folder) return untried("recorder", true, folder.error());
   const auto answer = in_child(
       [&folder]() -> std::string {

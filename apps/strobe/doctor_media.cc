@@ -118,7 +118,7 @@ Check check_cameras() {
 }  // namespace
 
 std::vector<Check> check_media() {
-  const auto folder = TemporaryFolder::make();
+  const auto folder = doctor_folder();
   std::vector<Check> checks{folder ? check_plugin((*folder)->path()) : untried("media", true, folder.error())};
   if (checks[0].health == Health::kWorks) checks.push_back(check_font((*folder)->path()));
   checks.push_back(check_cameras());

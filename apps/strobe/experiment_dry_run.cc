@@ -14,6 +14,7 @@
 #include "base/table.h"
 #include "collect/machine.h"
 #include "report/table_format.h"
+#include "temporary_folder.h"
 #include "tenants/experiment.h"
 #include "trace/store.h"
 
@@ -26,27 +27,6 @@ namespace {
 
 constexpr double kWarmUp_s = 0.5;
 constexpr double kMiB = 0x1p20;
-
-// A folder that goes when it is done with.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make() {
-    std::string name = (fs::temp_directory_path() / "strobe-dry-run-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return io_error_errno("making a folder").at(name);
-    return TemporaryFolder(name);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
 
 // A tenant alone, and where its trace is.
 struct Probe {
@@ -69,8 +49,8 @@ class DryRun {
       calibration_ = std::move(*read);
     }
     available_ = available_bytes();
-    STROBE_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
-    STROBE_TRY(run_probes(folder.path()));
+    STROBE_ASSIGN(const auto folder, TemporaryFolder::make("strobe-dry-run"));
+    STROBE_TRY(run_probes(folder->path()));
     for (const tenants::Cell& cell : experiment_.cells) STROBE_TRY(forecast(cell));
     print(format);
     return all_fit_ ? 0 : 1;
