@@ -24,12 +24,16 @@ constexpr const char* kHeader =
 enum Field : size_t { kNet, kLevel, kBatch, kQuantity, kPassed = 6, kStage, kEngine, kDevice, kThreads };
 constexpr size_t kSeconds = 28, kFields = 30;
 
+// Never in a field: a quote, which CSV would have to quote, and what no line shows.
+bool not_plain(char c) {
+  return c == '"' || static_cast<unsigned char>(c) < ' ';
+}
+
 // A field without the characters that CSV would have to quote, so that a line is a row.
 std::string plain(std::string text) {
   for (char& c : text) {
     if (c == ',') c = ';';
-    if (c == '"') c = '\'';
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (not_plain(c)) c = c == '"' ? '\'' : ' ';
   }
   return text;
 }
@@ -94,6 +98,9 @@ std::string measurement_line(const MeasurementRow& row) {
 }
 
 Result<MeasurementRow> parse_measurement_line(std::string_view line) {
+  if (const auto at = std::find_if(line.begin(), line.end(), not_plain); at != line.end())
+    return bad_data(fmt::format("byte {:#04x} at column {}: such a line has no quotes and no control characters",
+                                static_cast<unsigned char>(*at), at - line.begin() + 1));
   const auto fields = fields_of(line);
   if (fields.size() != kFields) return bad_data(fmt::format("{} fields, expected {}", fields.size(), kFields));
   const auto wrong = [&](const char* column, size_t field, const char* expected) {

@@ -95,6 +95,12 @@ TEST(MeasurementFile, OtherFilesAreRefusedAndLeftAlone) {
   line.replace(line.find("latency"), 7, "speed");
   refused(measurement_header() + "\n" + measurement_line(row_of(2, true)) + "\n" + line + "\n",
           "line 3: quantity 'speed': expected memory or latency");
+  // Nothing that would be written as something else.
+  line = measurement_line(row_of(4, true));
+  line[2] = '\0';
+  refused(measurement_header() + "\n" + line + "\n", "line 2: byte 0x00 at column 3");
+  line[2] = '"';
+  refused(measurement_header() + "\n" + line + "\n", "line 2: byte 0x22 at column 3");
 }
 
 TEST(MeasurementFile, DamagedLinesNeverCrash) {
