@@ -128,7 +128,7 @@ std::string stood_still(const tenants::Cell& cell, const Json& figures) {
   for (const Json& row : figures["tenants"].value("rows", Json::array()))
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
       if (row.value("tenant", "") == tenant.name && row.value("frames", 0) == 0 &&
-          tenant.rate_hz * cell.spec.duration_s >= 2)
+          tenant.batches_hz() * cell.spec.duration_s >= 2)
         return fmt::format("tenant {}: no frame was due in the measured window: the machine or the process stood still",
                            tenant.name);
   return "";

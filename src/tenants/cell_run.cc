@@ -137,7 +137,8 @@ class CellRun {
       record::fact(words::kResourceFact + cpu, fmt::format("cores={};run-queues=each", cores ? cores->size() : 1));
       record::fact(prefix + "cpu", cpu);
       record::fact(prefix + "priority", std::to_string(tenant.priority));
-      record::fact(prefix + "rate_hz", fmt::format("{:.10g}", tenant.rate_hz));
+      record::fact(prefix + "rate_hz", fmt::format("{:.10g}", tenant.batches_hz()));
+      record::fact(prefix + "batch", std::to_string(tenant.batch));
       if (tenant.deadline_ms > 0) record::fact(prefix + "deadline_ms", fmt::format("{:.10g}", tenant.deadline_ms));
       record::fact(prefix + "queue_depth", std::to_string(tenant.queue));
       record::fact(prefix + "drop", tenant.drop == QueueDrop::kOldest   ? "oldest"
@@ -223,7 +224,8 @@ class CellRun {
     for (size_t i = 0; i < watched_.size(); ++i) {
       if (!ended(i) || status(i).phase == Phase::kDone) continue;
       const TenantSpec& spec = cell_.tenants[i];
-      const auto due = static_cast<int64_t>((cell_.warmup_s + cell_.duration_s - 1e-3 * spec.offset_ms) * spec.rate_hz);
+      const auto due =
+          static_cast<int64_t>((cell_.warmup_s + cell_.duration_s - 1e-3 * spec.offset_ms) * spec.batches_hz());
       const record::Category of_tenant(spec.name, words::kTenantDomain);
       for (int64_t frame = status(i).sent; frame < due; ++frame) record::mark(not_sent, frame, of_tenant);
     }

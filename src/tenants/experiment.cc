@@ -168,6 +168,7 @@ class SpecReader {
                STROBE_ASSIGN(const std::string text, yaml::text(value));
                return store(value, parse_rate(text), tenant.rate_hz);
              }},
+            {"batch", [&](const YAML::Node& value) { return yaml::whole(value, 1, 1024, tenant.batch); }},
             {"offset", [&](const YAML::Node& value) { return read_duration(value, 1e3, tenant.offset_ms); }},
             {"jitter", [&](const YAML::Node& value) { return read_duration(value, 1e3, tenant.jitter_ms); }},
             {"deadline", [&](const YAML::Node& value) { return read_duration(value, 1e3, tenant.deadline_ms); }},

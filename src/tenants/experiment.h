@@ -49,7 +49,8 @@ struct TenantSpec {
   int64_t priority = 0;         // greater goes first
   std::optional<int> nice;      // of its threads
   std::optional<int> realtime;  // SCHED_FIFO priority of its threads, where allowed
-  double rate_hz = 10;          // frames a second
+  double rate_hz = 10;          // of the sensor, frames a second
+  int64_t batch = 1;            // frames of the sensor that are inferred together
   double offset_ms = 0;         // of its first frame
   double jitter_ms = 0;         // uniform, of each frame's stamp, seeded
   double deadline_ms = 0;       // from the stamp; 0: none
@@ -59,6 +60,7 @@ struct TenantSpec {
   int64_t memory_limit = 0;  // bytes of a process; 0: none
   bool layers = false;       // each layer is recorded, where the engine runs layer by layer
   FaultSpec fault;
+  double batches_hz() const { return rate_hz / static_cast<double>(batch); }
   bool operator==(const TenantSpec&) const = default;
 };
 

@@ -19,13 +19,13 @@ constexpr const char* kFusion = "bevfusion-small";
 constexpr const char* kMonocular = "monocular3d-resnet18";
 
 // Boxes of seeded weights mean nothing, and none are given on.
-Prediction prediction_of(const std::vector<models::Box3d>& boxes, const std::vector<std::string>& labels, bool trained,
-                         float least_score) {
-  Prediction prediction;
-  if (!trained) return prediction;
+std::vector<Prediction> prediction_of(const std::vector<models::Box3d>& boxes, const std::vector<std::string>& labels,
+                                      bool trained, float least_score) {
+  std::vector<Prediction> predictions(1);
+  if (!trained) return predictions;
   for (const models::Box3d& box : boxes) {
     if (box.score < least_score) continue;
-    SpaceBox& one = prediction.space_boxes.emplace_back();
+    SpaceBox& one = predictions[0].space_boxes.emplace_back();
     one.label = labels[static_cast<size_t>(box.class_id)];
     one.score = box.score;
     one.pose.translation = {box.x, box.y, box.z};
@@ -33,7 +33,7 @@ Prediction prediction_of(const std::vector<models::Box3d>& boxes, const std::vec
     one.length = box.length, one.width = box.width, one.height = box.height;
     one.velocity[0] = box.vx, one.velocity[1] = box.vy;
   }
-  return prediction;
+  return predictions;
 }
 
 std::string seeded_note(const std::string& name) {
@@ -111,7 +111,8 @@ class FusionTask : public Task {
   std::vector<std::string> notes() const override {
     return detector_->trained() ? std::vector<std::string>{} : std::vector{seeded_note(detector_->name())};
   }
-  Result<void> decode(const SensorFrame& frame) override {
+  Result<void> decode(std::span<const SensorFrame> batch) override {
+    const SensorFrame& frame = batch.front();
     if (!frame.points) return internal_error("a frame without a sweep");
     points_ = frame.points;
     return pictures_.decode(frame, static_cast<size_t>(detector_->cameras()));
@@ -130,7 +131,7 @@ class FusionTask : public Task {
     }
     return {};
   }
-  Result<Prediction> finish() override {
+  Result<std::vector<Prediction>> finish() override {
     return prediction_of(detector_->decode(*work_), detector_->labels(), detector_->trained(), tenant_.score_threshold);
   }
 
@@ -170,10 +171,10 @@ class MonocularTask : public Task {
   std::vector<std::string> notes() const override {
     return detector_->trained() ? std::vector<std::string>{} : std::vector{seeded_note(detector_->name())};
   }
-  Result<void> decode(const SensorFrame& frame) override { return pictures_.decode(frame, 1); }
+  Result<void> decode(std::span<const SensorFrame> batch) override { return pictures_.decode(batch.front(), 1); }
   Result<void> prepare() override { return pictures_.prepare(work_->picture.data()); }
   Result<void> infer(DeviceTurns& turns) override { return network_->run(turns, 0); }
-  Result<Prediction> finish() override {
+  Result<std::vector<Prediction>> finish() override {
     return prediction_of(detector_->decode(*work_, camera_), detector_->labels(), detector_->trained(),
                          tenant_.score_threshold);
   }

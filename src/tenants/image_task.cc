@@ -1,5 +1,7 @@
 #include "tenants/image_task.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -32,7 +34,8 @@ class ImageTask : public Task {
       graph_ = std::make_shared<const models::Graph>(std::move(graph));
       model = graph_;
     }
-    STROBE_ASSIGN(network_, NetworkRun::open(*engine_, model, tenant_));
+    STROBE_ASSIGN(network_, NetworkRun::open(*engine_, model, tenant_, tenant_.batch));
+    images_.resize(static_cast<size_t>(tenant_.batch));
     STROBE_TRY(choose_decoder());
     STROBE_ASSIGN(pictures_, media::make_picture_decoder());
     for (int i = 0; i < 2; ++i) STROBE_TRY(network_->run_alone());
@@ -46,37 +49,49 @@ class ImageTask : public Task {
   const std::vector<WorkPiece>& pieces() const override { return network_->pieces(); }
   std::vector<std::string> notes() const override { return notes_; }
 
-  Result<void> decode(const SensorFrame& frame) override {
-    if (frame.video) {
-      STROBE_ASSIGN(picture_, frame.video->next());
-      return {};
+  Result<void> decode(std::span<const SensorFrame> batch) override {
+    for (size_t i = 0; i < images_.size(); ++i) {
+      const SensorFrame& frame = batch[i];
+      if (frame.video) {
+        STROBE_ASSIGN(images_[i], frame.video->next());
+        continue;
+      }
+      if (frame.pictures.empty()) return internal_error("a frame without a picture");
+      STROBE_ASSIGN(images_[i], pictures_->decode(frame.pictures.front()->bytes, 0, 0));
     }
-    if (frame.pictures.empty()) return internal_error("a frame without a picture");
-    STROBE_ASSIGN(picture_, pictures_->decode(frame.pictures.front()->bytes, 0, 0));
     return {};
   }
 
-  Result<void> prepare() override { return media::preprocess(picture_, format_, network_->input().data()); }
+  Result<void> prepare() override {
+    const size_t stride = network_->input().size() / images_.size();
+    for (size_t i = 0; i < images_.size(); ++i)
+      STROBE_TRY(media::preprocess(images_[i], format_, network_->input().data() + i * stride));
+    return {};
+  }
 
   Result<void> infer(DeviceTurns& turns) override { return network_->run(turns, 0); }
 
-  Result<Prediction> finish() override {
-    Prediction prediction;
-    if (!decoder_ || (graph_ && !graph_->trained)) return prediction;
-    std::vector<const float*> outputs;
-    for (const auto& output : network_->outputs()) outputs.push_back(output.data());
-    const media::Placement placed = media::place(picture_.width, picture_.height, format_);
-    for (const models::Detection& box :
-         decoder_->decode(outputs, {placed.x, placed.y, placed.width, placed.height, picture_.width, picture_.height}))
-      prediction.picture_boxes.push_back({label(box.class_id), box.score, box.x, box.y, box.width, box.height});
-    return prediction;
+  Result<std::vector<Prediction>> finish() override {
+    std::vector<Prediction> predictions(images_.size());
+    if (!decoder_ || (graph_ && !graph_->trained)) return predictions;
+    for (size_t i = 0; i < images_.size(); ++i) {
+      std::vector<const float*> outputs;
+      for (const auto& output : network_->outputs())
+        outputs.push_back(output.data() + i * (output.size() / images_.size()));
+      const media::Frame& image = images_[i];
+      const media::Placement placed = media::place(image.width, image.height, format_);
+      for (const models::Detection& box :
+           decoder_->decode(outputs, {placed.x, placed.y, placed.width, placed.height, image.width, image.height}))
+        predictions[i].picture_boxes.push_back({label(box.class_id), box.score, box.x, box.y, box.width, box.height});
+    }
+    return predictions;
   }
 
  private:
   Result<void> choose_decoder() {
     const auto& shape = network_->input_shape();
-    if (shape.size() != 4 || shape[1] != 3)
-      return unsupported(tenant_.model + ": its input is not one picture (1 x 3 x height x width)");
+    if (shape.size() != 4 || shape[0] != tenant_.batch || shape[1] != 3)
+      return unsupported(fmt::format("{}: its input is not {} x 3 x height x width", tenant_.model, tenant_.batch));
     const models::DetectOptions detect{.score_threshold = tenant_.score_threshold};
     models::InputRule rule;
     if (graph_) {
@@ -86,14 +101,21 @@ class ImageTask : public Task {
         decoder_ = std::make_unique<models::YoloDecoder>(std::move(*decoder));
       if (!graph_->trained)
         notes_.push_back(graph_->name + " runs on seeded weights: its boxes mean nothing, and none are written");
-    } else if (auto decoder =
-                   models::ExportedYoloDecoder::create(network_->output_shapes(), shape[2], shape[3], detect)) {
+    } else if (auto decoder = models::ExportedYoloDecoder::create(shapes_of_one(), shape[2], shape[3], detect)) {
       rule.fit = models::InputRule::Fit::kLetterbox;
       if ((*decoder)->classes() == 80) labels_ = models::coco_names();
       decoder_ = std::move(*decoder);
     }
     format_ = pipeline::input_format(rule, static_cast<int>(shape[3]), static_cast<int>(shape[2]));
     return {};
+  }
+
+  // Of a picture of the batch; a file's network may have its outputs without one.
+  std::vector<std::vector<int64_t>> shapes_of_one() const {
+    auto shapes = network_->output_shapes();
+    for (auto& shape : shapes)
+      if (!shape.empty() && shape[0] == tenant_.batch) shape[0] = 1;
+    return shapes;
   }
 
   std::string label(int class_id) const {
@@ -108,7 +130,7 @@ class ImageTask : public Task {
   std::unique_ptr<models::BoxDecoder> decoder_;
   std::unique_ptr<media::PictureDecoder> pictures_;
   media::InputFormat format_;
-  media::Frame picture_;
+  std::vector<media::Frame> images_;  // of the batch
   std::vector<std::string> labels_, notes_;
 };
 

@@ -49,7 +49,8 @@ class LidarTask : public Task {
 
   // Into the detector's frame and scale of intensity: x forward, y left where it knows KITTI's classes, else as
   // nuScenes has it.
-  Result<void> decode(const SensorFrame& frame) override {
+  Result<void> decode(std::span<const SensorFrame> batch) override {
+    const SensorFrame& frame = batch.front();
     if (!frame.points) return internal_error("a frame without a sweep");
     const PointCloud& cloud = *frame.points;
     const auto columns = static_cast<size_t>(cloud.columns);
@@ -79,10 +80,10 @@ class LidarTask : public Task {
     return head_->run(turns, pillar_net_->pieces().size());
   }
 
-  Result<Prediction> finish() override {
-    Prediction prediction;
+  Result<std::vector<Prediction>> finish() override {
+    std::vector<Prediction> predictions(1);
     const std::vector<models::Box3d> boxes = detector_->decode(*work_);  // costs the same with seeded weights
-    if (!detector_->trained()) return prediction;
+    if (!detector_->trained()) return predictions;
     for (const models::Box3d& box : boxes) {
       if (box.score < tenant_.score_threshold) continue;
       SpaceBox one;
@@ -93,9 +94,9 @@ class LidarTask : public Task {
       one.length = box.length, one.width = box.width, one.height = box.height;
       one.velocity[0] = turns_ ? -box.vy : box.vx;
       one.velocity[1] = turns_ ? box.vx : box.vy;
-      prediction.space_boxes.push_back(std::move(one));
+      predictions[0].space_boxes.push_back(std::move(one));
     }
-    return prediction;
+    return predictions;
   }
 
  private:

@@ -126,7 +126,7 @@ class SpinTask : public Task {
   std::string model_type() const override { return "image"; }
   std::string model_name() const override { return name_; }
   const std::vector<WorkPiece>& pieces() const override { return pieces_; }
-  Result<void> decode(const SensorFrame&) override { return {}; }
+  Result<void> decode(std::span<const SensorFrame>) override { return {}; }
   Result<void> prepare() override { return {}; }
   Result<void> infer(DeviceTurns& turns) override {
     for (size_t i = 0; i < pieces_.size(); ++i) {
@@ -136,7 +136,7 @@ class SpinTask : public Task {
     }
     return {};
   }
-  Result<Prediction> finish() override { return Prediction{}; }
+  Result<std::vector<Prediction>> finish() override { return std::vector<Prediction>(1); }
 
  private:
   std::string name_;

@@ -1,5 +1,7 @@
 #include "tenants/task.h"
 
+#include <fmt/format.h>
+
 #include "engines/loader.h"
 #include "tenants/fusion_task.h"
 #include "tenants/image_task.h"
@@ -20,8 +22,14 @@ Result<StreamNeeds> needs_of(const std::string& model) {
 
 Result<void> check_tenant(const TenantSpec& tenant) {
   STROBE_ASSIGN(const StreamNeeds needs, needs_of(tenant.model));
-  if (is_spin(tenant.model)) return {};
+  if (is_spin(tenant.model)) {
+    if (tenant.batch > 1)
+      return unsupported(fmt::format("batch {}: work of known length has no pictures", tenant.batch));
+    return {};
+  }
   STROBE_TRY(engines::check_engine(tenant.engine));
+  if (tenant.batch > 1 && (needs.points || is_fusion_model(tenant.model)))
+    return unsupported(fmt::format("batch {}: model {} takes one frame at a time", tenant.batch, tenant.model));
   const SourceSpec& source = tenant.source;
   if (source.kind == SourceSpec::Kind::kSynthetic)
     return usage_error("a synthetic source has no pictures and no sweeps, which model " + tenant.model + " takes");

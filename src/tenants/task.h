@@ -1,8 +1,10 @@
-// Task: a tenant's model at work on one frame, step by step. The steps are the stages of the trace.
+// Task: a tenant's model at work on one frame or one batch of frames, step by step. The steps are the stages of the
+// trace.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,10 +57,10 @@ class Task {
   virtual const std::vector<WorkPiece>& pieces() const = 0;
   virtual std::vector<std::string> notes() const { return {}; }
   // Stages in order; each works on what the one before left.
-  virtual Result<void> decode(const SensorFrame& frame) = 0;
+  virtual Result<void> decode(std::span<const SensorFrame> batch) = 0;  // as many frames as the tenant's batch says
   virtual Result<void> prepare() = 0;
   virtual Result<void> infer(DeviceTurns& turns) = 0;
-  virtual Result<Prediction> finish() = 0;
+  virtual Result<std::vector<Prediction>> finish() = 0;  // one a frame
 };
 
 // What the model of this name needs of a stream; opens nothing. Errors: kUsage ("spin:x").

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "base/tenant_words.h"
 #include "collect/core_set.h"
@@ -29,13 +30,13 @@ namespace words = tenant_words;
 
 constexpr int kMostFailures = 5;  // frames in a row, after which the tenant gives up
 
-// A frame on its way.
+// A frame of the timeline on its way: as many of the sensor's as are inferred together.
 struct Item {
   int64_t frame = 0;
   uint64_t id = 0;         // of its range
   uint64_t hand_over = 0;  // of the flow from the source
-  int64_t stamp_ns = 0;    // when it was due
-  SensorFrame input;
+  int64_t stamp_ns = 0;    // when the first of them was due
+  std::vector<SensorFrame> batch;
 };
 using Queue = pipeline::BoundedQueue<Item>;
 
@@ -134,7 +135,7 @@ class TenantRun {
       const int64_t due =
           begin + static_cast<int64_t>(1e6 * spec_.offset_ms + static_cast<double>(k) * period + jitter);
       if (due >= end || !sleep_until(due, place_.board->stop)) break;
-      send(k, due);
+      take_from_stream(k, due);
     }
     queue_.close();
   }
@@ -149,7 +150,7 @@ class TenantRun {
     }
     constexpr milliseconds kLook(20);
     constexpr double kLate = 1.5;  // periods
-    int64_t frame = 0;
+    int64_t missing = 0;
     double last = static_cast<double>(begin);
     while (monotonic_ns() < end && !place_.board->stop) {
       auto came = live.wait(kLook);
@@ -160,33 +161,42 @@ class TenantRun {
       const int64_t now = monotonic_ns();
       for (const double until = static_cast<double>(*came ? now - (*came)->comm_ns : now);
            last + kLate * period < until; last += period)
-        record::mark(names_.not_sent, frame++, names_.of_tenant);
+        if (++missing % spec_.batch == 0) record::mark(names_.not_sent, sent_++, names_.of_tenant);
       if (!*came || now >= end) continue;
       last = static_cast<double>(now - (*came)->comm_ns);
-      send(frame++, now - (*came)->comm_ns, std::move((*came)->frame));
+      gather(now - (*came)->comm_ns, std::move((*came)->frame));
     }
   }
 
-  void send(int64_t frame, int64_t due) {
-    if (planted(FaultSpec::Kind::kSensorStops, frame)) {
-      record::mark(names_.not_sent, frame, names_.of_tenant);
+  void take_from_stream(int64_t index, int64_t due) {
+    if (planted(FaultSpec::Kind::kSensorStops, index)) {
+      if (index % spec_.batch == 0) record::mark(names_.not_sent, sent_++, names_.of_tenant);
       return;
     }
-    const bool repeats = planted(FaultSpec::Kind::kSensorRepeats, frame);
-    send(frame, due, stream_->frame(repeats ? spec_.fault.after - 1 : frame));
+    const bool repeats = planted(FaultSpec::Kind::kSensorRepeats, index);
+    gather(due, stream_->frame(repeats ? spec_.fault.after - 1 : index));
   }
 
-  void send(int64_t frame, int64_t due, SensorFrame input) {
+  // Sends a batch when it is complete. Waiting for its later members is a part of the communication delay, which
+  // counts from its first one.
+  void gather(int64_t due, SensorFrame input) {
+    if (gathered_.empty()) gathered_due_ = due;
+    gathered_.push_back(std::move(input));
+    if (static_cast<int64_t>(gathered_.size()) == spec_.batch)
+      send(sent_++, gathered_due_, std::exchange(gathered_, {}));
+  }
+
+  void send(int64_t frame, int64_t due, std::vector<SensorFrame> batch) {
     Item item{.frame = frame,
               .id = record::new_id(),
               .hand_over = record::new_id(),
               .stamp_ns = due,
-              .input = std::move(input)};
+              .batch = std::move(batch)};
     record::async_begin(names_.frame, item.id, frame, names_.of_tenant,
                         {{names_.comm, std::max<int64_t>(0, monotonic_ns() - due)},
                          {names_.deadline, static_cast<int64_t>(1e6 * spec_.deadline_ms)},
-                         {names_.token, std::string_view(item.input.token)},
-                         {names_.stamp, item.input.stamp_ns}});
+                         {names_.token, std::string_view(item.batch[0].token)},
+                         {names_.stamp, item.batch[0].stamp_ns}});
     const record::Range publish(names_.publish, frame);
     record::flow_out(names_.hand_over, item.hand_over);
     ++status_.sent;
@@ -217,7 +227,7 @@ class TenantRun {
     ThreadClock clock;
     const bool turns = place_.arbiter->takes_turns();
     RecordedTurns device(place_, task_->pieces(), turns ? "device" : cpu_resource(spec_), clock);
-    STROBE_ASSIGN(auto predictions, PredictionFile::create(place_.predictions, task_->model_type()));
+    STROBE_ASSIGN(auto file, PredictionFile::create(place_.predictions, task_->model_type()));
     int failures = 0;
     for (;;) {
       status_.waiting = true;
@@ -228,24 +238,25 @@ class TenantRun {
       status_.waiting = false;
       record::counter(names_.depth, static_cast<int64_t>(queue_.size()));
       break_if_planted(item->frame);
-      auto prediction = work(*item, device, clock);
+      auto predictions = work(*item, device, clock);
       device.release();
-      if (prediction) {
+      if (predictions) {
         record::async_end(names_.frame, item->id, {{names_.outcome, words::kFinished}});
         ++status_.finished;
         failures = 0;
-        STROBE_TRY(predictions.add(item->frame, item->input, *prediction));
+        for (size_t i = 0; i < predictions->size(); ++i)
+          STROBE_TRY(file.add(item->frame, item->batch[i], (*predictions)[i]));
         continue;
       }
       record::mark(names_.drop, item->frame, names_.of_tenant, {{names_.reason, words::kFailed}});
       record::async_end(names_.frame, item->id, {{names_.outcome, words::kFailed}});
       ++status_.failed;
       if (++failures == 1)
-        note(fmt::format("{}: frame {}: {}", spec_.name, item->frame, prediction.error().to_string()));
+        note(fmt::format("{}: frame {}: {}", spec_.name, item->frame, predictions.error().to_string()));
       if (failures >= kMostFailures)
-        return std::move(prediction).error().at(fmt::format("{} frames in a row failed", kMostFailures));
+        return std::move(predictions).error().at(fmt::format("{} frames in a row failed", kMostFailures));
     }
-    return predictions.close();
+    return file.close();
   }
 
   // A stage's range with what the thread had of the cores meanwhile; NVTX tools see it, too.
@@ -266,9 +277,9 @@ class TenantRun {
     return result;
   }
 
-  Result<Prediction> work(Item& item, RecordedTurns& device, ThreadClock& clock) {
+  Result<std::vector<Prediction>> work(Item& item, RecordedTurns& device, ThreadClock& clock) {
     static const record::Name decode("decode"), prep("prep"), infer("infer"), post("post");
-    STROBE_TRY(stage("decode", decode, item, clock, [&] { return task_->decode(item.input); }));
+    STROBE_TRY(stage("decode", decode, item, clock, [&] { return task_->decode(item.batch); }));
     item.hand_over = 0;
     STROBE_TRY(stage("prep", prep, item, clock, [&] { return task_->prepare(); }));
     const auto deadline = static_cast<int64_t>(1e6 * spec_.deadline_ms);
@@ -303,6 +314,10 @@ class TenantRun {
   std::unique_ptr<FrameStream> stream_;
   std::unique_ptr<Task> task_;
   std::string notes_;
+  // Of the source's thread:
+  std::vector<SensorFrame> gathered_;  // of the next batch
+  int64_t gathered_due_ = 0;
+  int64_t sent_ = 0;  // the next frame's number
   std::vector<std::unique_ptr<char[]>> leaked_;
 };
 

@@ -195,10 +195,50 @@ grid:
         self.assertIn("synthetic stream", notes)
         self.assertIn("seeded weights", notes)
 
+    def test_a_batch_is_one_frame_of_the_timeline(self):
+        video = need("video/vtest.avi")
+        if "openvino" not in built_engines():
+            self.skipTest("openvino is not built")
+        result = self.run_grid(f"""
+duration: 2s
+warmup: 0s
+tenants:
+  - {{name: a, model: person-tiny, engine: openvino, source: {{path: "{video}", frames: 40}}, rate: 20, queue: 50, score: 0.3}}
+grid:
+  a.batch: [1, 4]
+""")
+        boxes = []
+        for index, cell in enumerate(result["cells"]):
+            self.assertEqual(cell["status"], "success", cell)
+            folder = self.folder / "out" / cell["cell"]
+            found = {}
+            for box in json.loads((folder / f"image_pred_{index}.json").read_text()):
+                found.setdefault(box["image_id"], []).append(box)
+            boxes.append(found)
+            rows = self.rows(folder / f"delays_{index}.csv")
+            self.assertGreaterEqual(len(rows), 6)
+            batch = (1, 4)[index]
+            for row in rows:  # three more pictures are waited for
+                self.assertGreaterEqual(float(row["comm_delay"]), (batch - 1) / 20 - 1e-3)
+            self.assertEqual([int(row["input_token"].rsplit("-", 1)[1]) for row in rows],
+                             [batch * int(row["frame"]) for row in rows])
+        together = boxes[0].keys() & boxes[1].keys()
+        self.assertGreaterEqual(len(together), 16)  # every picture of a batch has its own
+        for token in together:
+            one, four = boxes[0][token], boxes[1][token]
+            self.assertEqual(len(one), len(four), token)
+            for a, b in zip(one, four):
+                self.assertAlmostEqual(a["score"], b["score"], places=3)
+                for left, right in zip(a["bbox"], b["bbox"]):
+                    self.assertAlmostEqual(left, right, delta=0.1)
+
     def test_errors_are_one_line(self):
         for text, words in (("tenants: [{name: a, model: m, rte: 1}]", "did you mean rate?"),
                             ("tenants: [{name: a, model: 'spin:x'}]\n", "spin:x"),
                             ("tenants: [{name: a, model: person-tiny, engine: opnvino, source: x.jpg}]", "opnvino"),
+                            ("tenants: [{name: a, model: 'spin:2ms', batch: 2}]", "batch 2: work of known length"),
+                            ("tenants: [{name: a, model: pointpillars, batch: 4, source: x.bin}]",
+                             "model pointpillars takes one frame at a time"),
                             ("tenants: [{name: a, model: person-tiny}]", "a synthetic source has no pictures"),
                             ("policy: quick\ntenants: [{name: a, model: m}]", "no policy"),
                             (": :", "study.yaml:")):

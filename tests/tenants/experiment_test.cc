@@ -67,6 +67,7 @@ tenants:
     cores: "1"
     threads: 2
     queue: 3
+    batch: 6
     drop: newest
     memory_limit: 2GiB
     layers: true
@@ -92,6 +93,7 @@ tenants:
   EXPECT_DOUBLE_EQ(tenant.jitter_ms, 0.2);
   EXPECT_EQ(tenant.priority, -2);
   EXPECT_EQ(tenant.nice, 5);
+  EXPECT_EQ(tenant.batch, 6);
   EXPECT_EQ(tenant.drop, QueueDrop::kNewest);
   EXPECT_EQ(tenant.memory_limit, int64_t{2} << 30);
   EXPECT_EQ(tenant.fault.kind, FaultSpec::Kind::kHang);
