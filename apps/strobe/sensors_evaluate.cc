@@ -1,4 +1,4 @@
-// `strobe sensors evaluate`: the nuScenes detection metrics of a result file.
+// `strobe sensors evaluate`: the nuScenes detection metrics of a result file, and its accuracy as it came.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include "sensors/detection_metrics.h"
 #include "sensors/detection_metrics_input.h"
 #include "sensors_command.h"
+#include "streaming_table.h"
 
 namespace strobe::app {
 
@@ -119,11 +120,16 @@ class SensorsEvaluate : public Word {
     app.add_option("--split", split_,
                    "val, train, mini_val, mini_train, test, all or one of splits.json (default: the smallest one "
                    "that holds every sample of the file)");
+    app.add_option("--delays", delays_,
+                   "delays_<i>.csv of a run: the results (by tokens of sample_data, as a run writes them) are held "
+                   "against the truth of the moment when each was ready, too");
+    app.add_option("--tenant", tenant_, "Whose rows of the delays: a tenant or a model")->needs("--delays");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
+    if (!delays_.empty()) return run_streaming(format);
     const auto start = std::chrono::steady_clock::now();
     STROBE_ASSIGN(const NuScenes database, NuScenes::open(root_, version_, nuscenes::Detail::kKeyFrames));
     STROBE_ASSIGN(const DetectionInput input, read_detection_input(results_, database, split_));
@@ -140,7 +146,16 @@ class SensorsEvaluate : public Word {
   }
 
  private:
-  std::string results_, root_, version_, split_, format_ = "text";
+  Result<int> run_streaming(report::Format format) {
+    if (!split_.empty()) return usage_error("--split and --delays exclude each other: the delays say what was run");
+    STROBE_ASSIGN(const DelaysFile delays, read_delays(delays_, tenant_));
+    STROBE_ASSIGN(const NuScenes database, NuScenes::open(root_, version_));
+    STROBE_ASSIGN(const StreamingAccuracy accuracy, streaming_accuracy(results_, database, delays.results));
+    fmt::print("{}", streaming_text(delays, accuracy, format));
+    return 0;
+  }
+
+  std::string results_, root_, version_, split_, delays_, tenant_, format_ = "text";
 };
 
 }  // namespace

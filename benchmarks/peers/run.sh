@@ -40,6 +40,27 @@ if [[ " ${CASES:-hta} " == *" hta "* ]]; then
   fi
 fi
 
+# MCAP, DDS and nuScenes' metrics beside PyPI's packages. A peer that cannot be had is passed over with a line.
+sensors() {
+  export STROBE_PYTHON=${STROBE_PYTHON:-$root/build/deps/venv/bin/python3}
+  MEGABYTES=${MEGABYTES:-500} "$here/mcap.sh" "$build" || echo "bench: mcap failed" >&2
+  "$here/dds.sh" "$build" || echo "bench: dds failed" >&2
+  local venv=$root/build/deps/nuscenes-venv
+  if [ ! -e "$venv/.complete" ]; then
+    echo "bench: nuscenes-devkit into $venv" >&2
+    python3 -m venv "$venv" && "$venv/bin/pip" install --quiet --disable-pip-version-check nuscenes-devkit==1.2.0 &&
+      touch "$venv/.complete" || { echo "bench: nuscenes-devkit cannot be installed" >&2; return 0; }
+  fi
+  "$venv/bin/python3" "$here/nuscenes_metrics.py" "$build/bin/strobe" --python "$venv/bin/python3"
+}
+if [[ " ${CASES:-sensors} " == *" sensors "* ]]; then
+  sensors
+  if [ -n "${CASES:-}" ]; then
+    CASES=${CASES//sensors/}
+    [ -n "${CASES// /}" ] || exit 0
+  fi
+fi
+
 for file in "$VIDEO" "$CFG" "$WEIGHTS"; do
   [ -e "$file" ] || { echo "bench: $file is missing: set VIDEO, CFG and WEIGHTS" >&2; exit 2; }
 done

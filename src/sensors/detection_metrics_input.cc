@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/suggest.h"
+#include "sensors/detection_boxes.h"
 #include "sensors/nuscenes_splits.h"
 
 namespace strobe::sensors {
@@ -16,44 +16,14 @@ using nuscenes::kNone;
 
 namespace {
 
-constexpr size_t kNoClass = kDetectionClasses;
-constexpr std::string_view kAttributes[] = {"",
-                                            "pedestrian.moving",
-                                            "pedestrian.sitting_lying_down",
-                                            "pedestrian.standing",
-                                            "cycle.with_rider",
-                                            "cycle.without_rider",
-                                            "vehicle.moving",
-                                            "vehicle.parked",
-                                            "vehicle.stopped"};
-
-template <typename Names>
-size_t place_of(std::string_view name, const Names& names) {
-  size_t i = 0;
-  while (i < std::size(names) && names[i] != name) ++i;
-  return i;
-}
-
-size_t class_named(std::string_view name) {
-  size_t i = 0;
-  while (i < kDetectionClasses && kDetectionClassTable[i].name != name) ++i;
-  return i;
-}
-
-// What the filters need to know of a sample.
-struct SampleFacts {
-  double ego_x = 0, ego_y = 0;
-  std::vector<Box> racks;
-};
-
 // Facts of samples, found when first asked for.
 class Samples {
  public:
   explicit Samples(const NuScenes& database)
       : database_(database), facts_(database.samples.size()), known_(facts_.size()) {}
 
-  Result<const SampleFacts*> of(uint32_t sample) {
-    SampleFacts& facts = facts_[sample];
+  Result<const DetectionPlace*> of(uint32_t sample) {
+    DetectionPlace& facts = facts_[sample];
     if (known_[sample]) return &facts;
     const uint32_t lidar = database_.key_data(sample, "LIDAR_TOP");
     if (lidar == kNone)
@@ -72,26 +42,9 @@ class Samples {
 
  private:
   const NuScenes& database_;
-  std::vector<SampleFacts> facts_;
+  std::vector<DetectionPlace> facts_;
   std::vector<bool> known_;
 };
-
-// The task's three filters, in its order.
-bool passes(const DetectionBox& box, double z, int64_t points, const SampleFacts& facts, FilterCounts& counts) {
-  ++counts.boxes;
-  const double dx = box.x - facts.ego_x, dy = box.y - facts.ego_y;
-  if (!(std::sqrt(dx * dx + dy * dy) < kDetectionClassTable[box.cls].range)) return false;
-  ++counts.in_range;
-  if (points == 0) return false;
-  ++counts.with_points;
-  const std::string_view name = kDetectionClassTable[box.cls].name;
-  if ((name == "bicycle" || name == "motorcycle") && std::ranges::any_of(facts.racks, [&](const Box& rack) {
-        return rack.contains({box.x, box.y, z});
-      }))
-    return false;
-  ++counts.kept;
-  return true;
-}
 
 class ResultReader {
  public:
@@ -157,73 +110,13 @@ class ResultReader {
     }
   }
 
-  void box(JsonCursor& in, std::string_view token, uint32_t sample, const SampleFacts& facts) {
-    enum : uint8_t { kSample = 1, kPlace = 2, kSize = 4, kRotation = 8, kVelocity = 16, kName = 32, kAttribute = 64 };
-    static constexpr std::string_view kFields[] = {"sample_token", "translation",    "size",          "rotation",
-                                                   "velocity",     "detection_name", "attribute_name"};
+  void box(JsonCursor& in, std::string_view token, uint32_t sample, const DetectionPlace& facts) {
     DetectionBox box;
     box.sample = sample;
-    box.score = -1;
-    double place[3] = {}, size[3] = {}, turn[4] = {}, velocity[2] = {};
+    double z = 0;
     int64_t points = -1;
-    uint8_t fields = 0;
-    std::string_view key;
-    in.begin_object();
-    while (in.next_member(key)) {
-      if (key == "sample_token") {
-        fields |= kSample;
-        if (const std::string_view named = in.string(); in.ok() && named != token)
-          in.fault(fmt::format("a box of sample \"{}\" stands under \"{}\"", named, token));
-      } else if (key == "translation") {
-        fields |= kPlace;
-        in.numbers(place);
-      } else if (key == "size") {
-        fields |= kSize;
-        in.numbers(size);
-      } else if (key == "rotation") {
-        fields |= kRotation;
-        in.numbers(turn);
-      } else if (key == "velocity") {
-        fields |= kVelocity;
-        in.numbers(velocity);
-      } else if (key == "detection_name") {
-        fields |= kName;
-        const std::string_view name = in.string();
-        const size_t cls = class_named(name);
-        if (in.ok() && cls == kNoClass) {
-          std::vector<std::string> names;
-          for (const DetectionClass& known : kDetectionClassTable) names.emplace_back(known.name);
-          return in.fault(fmt::format("detection_name \"{}\" is none of {}", name, joined(names)));
-        }
-        box.cls = static_cast<uint8_t>(cls);
-      } else if (key == "attribute_name") {
-        fields |= kAttribute;
-        const std::string_view name = in.string();
-        const size_t attribute = place_of(name, kAttributes);
-        if (in.ok() && attribute == std::size(kAttributes))
-          return in.fault(fmt::format("attribute_name \"{}\" is none of nuScenes' eight", name));
-        box.attribute = static_cast<uint8_t>(attribute);
-      } else if (key == "detection_score") {
-        box.score = in.number();
-      } else if (key == "num_pts") {
-        points = static_cast<int64_t>(std::clamp(in.number(), -1.0, 1e9));
-      } else {
-        in.skip();
-      }
-    }
-    if (!in.ok()) return;
-    for (size_t i = 0; i < std::size(kFields); ++i)
-      if ((fields & (1U << i)) == 0) return in.fault(fmt::format("a box without \"{}\"", kFields[i]));
-    const auto is_nan = [](double v) { return std::isnan(v); };
-    if (std::ranges::any_of(place, is_nan) || std::ranges::any_of(size, is_nan) || std::ranges::any_of(turn, is_nan) ||
-        std::isnan(box.score))
-      return in.fault("a box with a NaN in its translation, size, rotation or score");
-    box.x = place[0], box.y = place[1];
-    box.width = size[0], box.length = size[1], box.height = size[2];
-    box.vx = velocity[0], box.vy = velocity[1];
-    if (!passes(box, place[2], points, facts, out_.prediction_counts)) return;
-    box.yaw = Quaternion{turn[0], turn[1], turn[2], turn[3]}.yaw();
-    out_.predictions.push_back(box);
+    read_detection_box(in, token, box, z, points);
+    if (in.ok() && passes_filters(box, z, points, facts, out_.prediction_counts)) out_.predictions.push_back(box);
   }
 
   DetectionInput& out_;
@@ -264,15 +157,14 @@ Result<void> read_truth(const NuScenes& database, const NuScenesSplit& split, De
   for (const auto& category : database.categories)
     class_of_category.push_back(static_cast<uint8_t>(detection_class_of(category.name)));
   // An attribute that the task does not know is still one, and not that of any prediction.
-  for (const auto& attribute : database.attributes)
-    attribute_numbers.push_back(static_cast<uint8_t>(place_of(attribute.name, kAttributes)));
+  for (const auto& attribute : database.attributes) attribute_numbers.push_back(detection_attribute_of(attribute.name));
   for (uint32_t sample = 0; sample < database.samples.size(); ++sample) {
     if (!split.scenes[database.samples[sample].scene]) continue;
-    STROBE_ASSIGN(const SampleFacts* const facts, samples.of(sample));
+    STROBE_ASSIGN(const DetectionPlace* const facts, samples.of(sample));
     for (const uint32_t row : database.annotations_of(sample)) {
       const Annotation& annotation = database.annotations[row];
       const uint8_t cls = class_of_category[database.instances[annotation.instance].category];
-      if (cls == kNoClass) continue;
+      if (cls == kDetectionClasses) continue;
       if (annotation.attribute_count > 1)
         return bad_data(fmt::format("annotation {} has {} attributes, expected at most one", annotation.token,
                                     annotation.attribute_count));
@@ -283,8 +175,8 @@ Result<void> read_truth(const NuScenes& database, const NuScenesSplit& split, De
         box.attribute = attribute_numbers[database.annotation_attributes[annotation.first_attribute]];
       box.x = annotation.centre.x, box.y = annotation.centre.y;
       box.width = annotation.width, box.length = annotation.length, box.height = annotation.height;
-      if (!passes(box, annotation.centre.z, int64_t{annotation.lidar_points} + annotation.radar_points, *facts,
-                  out.truth_counts))
+      if (!passes_filters(box, annotation.centre.z, int64_t{annotation.lidar_points} + annotation.radar_points, *facts,
+                          out.truth_counts))
         continue;
       box.yaw = annotation.rotation.yaw();
       const Vector3 velocity = database.velocity(row);
@@ -296,26 +188,6 @@ Result<void> read_truth(const NuScenes& database, const NuScenesSplit& split, De
 }
 
 }  // namespace
-
-size_t detection_class_of(std::string_view category) {
-  static const std::map<std::string_view, std::string_view> classes = {
-      {"movable_object.barrier", "barrier"},
-      {"vehicle.bicycle", "bicycle"},
-      {"vehicle.bus.bendy", "bus"},
-      {"vehicle.bus.rigid", "bus"},
-      {"vehicle.car", "car"},
-      {"vehicle.construction", "construction_vehicle"},
-      {"vehicle.motorcycle", "motorcycle"},
-      {"human.pedestrian.adult", "pedestrian"},
-      {"human.pedestrian.child", "pedestrian"},
-      {"human.pedestrian.construction_worker", "pedestrian"},
-      {"human.pedestrian.police_officer", "pedestrian"},
-      {"movable_object.trafficcone", "traffic_cone"},
-      {"vehicle.trailer", "trailer"},
-      {"vehicle.truck", "truck"}};
-  const auto found = classes.find(category);
-  return found == classes.end() ? kNoClass : class_named(found->second);
-}
 
 Result<DetectionInput> read_detection_input(const std::filesystem::path& results, const NuScenes& database,
                                             const std::string& split_name) {

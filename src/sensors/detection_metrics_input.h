@@ -8,15 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "sensors/detection_boxes.h"
 #include "sensors/detection_metrics.h"
 #include "sensors/nuscenes.h"
 #include "strobe/base/result.h"
 
 namespace strobe::sensors {
-
-struct FilterCounts {
-  uint64_t boxes = 0, in_range = 0, with_points = 0, kept = 0;  // what is left after each step
-};
 
 struct DetectionInput {
   std::string split;
@@ -33,8 +30,5 @@ struct DetectionInput {
 // attribute, of another sample, or with a NaN in its place, size or rotation.
 Result<DetectionInput> read_detection_input(const std::filesystem::path& results, const NuScenes& database,
                                             const std::string& split);
-
-// The class that a category counts as; kDetectionClasses for none.
-size_t detection_class_of(std::string_view category);
 
 }  // namespace strobe::sensors

@@ -62,6 +62,81 @@ class Metrics(Case):
                 counts = ours["filters"]["truths"]
                 self.assertTrue(counts["boxes"] > counts["in_range"] > counts["with_points"] >= counts["kept"])
 
+    def streaming(self, root, rows, *flags, code=0, header=None):
+        header = header or "time_stamp,input_token,comm_delay,decode_delay,inference_delay,e2e_delay,model_name,model_type"
+        (root / "delays_0.csv").write_text(header + "\n" + "".join(
+            ",".join(map(str, row)) + "\n" for row in rows))
+        done = self.evaluate(root, "--delays", root / "delays_0.csv", *flags)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout) if code == 0 else done.stderr
+
+    def rows_of(self, delay):
+        return [(0, token, 0, 0, delay / 2, delay, "det", "lidar") for token in self.results["results"]]
+
+    def test_without_delay_streaming_accuracy_is_the_accuracy(self):
+        root = self.write(seed=21, scenes=2, samples=5, objects=60)
+        plain = self.figures(root, "--split", "all")
+        found = self.streaming(root, self.rows_of(0))
+        for when in ("still", "stream"):
+            self.same(found[when]["label_aps"], plain["label_aps"], when)
+            self.assertAlmostEqual(found[when]["NDS"], plain["NDS"], places=9)
+        self.assertEqual(found["results"], 10)
+
+    def test_late_results_are_held_against_where_things_are_then(self):
+        # One car that drives 10 m/s, found exactly where it was measured: at 1 m, right for 100 ms of delay, never more.
+        root = self.write(seed=22, scenes=1, samples=4, objects=0)
+        tables = self.database.tables
+        samples = tables["sample"]
+        lidar = {row["sample_token"]: row for row in tables["sample_data"]
+                 if row["is_key_frame"] and "LIDAR_TOP" in row["filename"]}
+        ego = {row["token"]: row for row in tables["ego_pose"]}
+        car = self.database.add("instance", category_token=self.database.category["vehicle.car"],
+                                nbr_annotations=len(samples), first_annotation_token="", last_annotation_token="")
+        notes, results = [], {}
+        start = ego[lidar[samples[0]["token"]]["ego_pose_token"]]["translation"]
+        for sample in samples:
+            seconds = (sample["timestamp"] - samples[0]["timestamp"]) / 1e6
+            place = [start[0] + 5 + 10 * seconds, start[1] + 5, 1.0]
+            notes.append(self.database.add(
+                "sample_annotation", sample_token=sample["token"], instance_token=car["token"],
+                attribute_tokens=[], visibility_token="4", translation=place, size=[2.0, 4.5, 1.5],
+                rotation=[1.0, 0.0, 0.0, 0.0], num_lidar_pts=9, num_radar_pts=0, next="", prev=""))
+            results[sample["token"]] = [dict(
+                sample_token=sample["token"], translation=place, size=[2.0, 4.5, 1.5], rotation=[1.0, 0.0, 0.0, 0.0],
+                velocity=[10.0, 0.0], detection_name="car", detection_score=0.9, attribute_name="")]
+        for before, after in zip(notes, notes[1:]):
+            before["next"], after["prev"] = after["token"], before["token"]
+        car["first_annotation_token"], car["last_annotation_token"] = notes[0]["token"], notes[-1]["token"]
+        self.results = {"meta": {}, "results": results}
+        root = self.database.write(self.folder / "one")
+        (root / "results.json").write_text(json.dumps(self.results))
+        keep = list(results)[:-1]  # the last one has no annotation after it
+        for delay, right in ((0.0, [0.5, 1, 2, 4]), (0.04, [0.5, 1, 2, 4]), (0.09, [1, 2, 4]), (0.15, [2, 4]),
+                             (0.3, [4]), (0.45, [])):
+            found = self.streaming(root, [(0, token, 0, 0, delay / 2, delay, "det", "lidar") for token in keep])
+            self.assertEqual(found["beyond_annotations"], 0)
+            for distance, ap in found["stream"]["label_aps"]["car"].items():
+                self.assertAlmostEqual(ap, 1.0 if float(distance) in right else 0.0, places=9, msg=(delay, distance))
+            for ap in found["still"]["label_aps"]["car"].values():
+                self.assertAlmostEqual(ap, 1.0, places=9)
+        # pPerf's swapped columns: what is called e2e is the part.
+        swapped = self.streaming(root, [(0, token, 0, 0, 0.3, 0.1, "det", "lidar") for token in keep])
+        self.assertTrue(swapped["delays_swapped"])
+        self.assertAlmostEqual(swapped["delay_ms"]["p50"], 300)
+        late = self.streaming(root, [(0, list(results)[-1], 0, 0, 0.1, 0.2, "det", "lidar")])
+        self.assertEqual(late["beyond_annotations"], 1)
+
+    def test_bad_delays(self):
+        root = self.write(seed=23, samples=2)
+        token = next(iter(self.results["results"]))
+        rows = [(0, token, 0, 0, 0.1, 0.2, "a", "lidar"), (0, token, 0, 0, 0.1, 0.2, "b", "multi-modal")]
+        self.assertIn("a, b", self.streaming(root, rows, code=2))
+        self.assertEqual(self.streaming(root, rows, "--tenant", "b")["results"], 1)
+        self.assertIn('no result of "c"', self.streaming(root, rows, "--tenant", "c", code=2))
+        self.assertIn("absent-token", self.streaming(root, [(0, "absent-token", 0, 0, 0.1, 0.2, "a", "lidar")], code=2))
+        self.assertIn("line 2", self.streaming(root, [(0, token, 0, 0, 0.1, "soon", "a", "lidar")], code=2))
+        self.assertIn("no column input_token", self.streaming(root, [(1, 2)], code=2, header="frame,delay"))
+
     def test_bicycles_in_racks_do_not_count(self):
         ours = self.compare(self.write(seed=11, scenes=2, samples=4, objects=150), "mini_val")
         self.assertGreater(ours["filters"]["truths"]["with_points"], ours["filters"]["truths"]["kept"])
