@@ -55,6 +55,61 @@ class McapTest(Case):
             self.assertEqual(strobe("sensors", "dump", listing, "--write", out).returncode, 0)
             self.assertEqual(out.read_bytes(), listing.with_suffix(".mcap").read_bytes(), listing.name)
 
+    def same_message(self, ours, theirs, place):
+        """ours: JSON; theirs: rosbags' dataclass, NumPy array, list or value."""
+        if hasattr(theirs, "__dataclass_fields__"):
+            fields = [name for name in theirs.__dataclass_fields__  # constants are in capitals
+                      if name not in ("__msgtype__", "structure_needs_at_least_one_member") and not name.isupper()]
+            self.assertEqual(sorted(ours), sorted(fields), place)
+            for name in ours:
+                self.same_message(ours[name], getattr(theirs, name), f"{place}.{name}")
+        elif hasattr(theirs, "tolist") and ours == theirs.tolist():
+            pass  # the quick way for pictures
+        elif isinstance(ours, list):
+            self.assertEqual(len(ours), len(theirs), place)
+            for i, (a, b) in enumerate(zip(ours, theirs)):
+                self.same_message(a, b, f"{place}[{i}]")
+        elif ours in ("nan", "inf", "-inf") and not isinstance(theirs, str):
+            self.assertEqual(repr(float(theirs)), ours, place)
+        elif isinstance(ours, float):
+            self.assertAlmostEqual(ours, float(theirs), delta=abs(ours) * 1e-6, msg=place)
+        else:
+            self.assertEqual(ours, theirs, place)
+
+    def test_messages_are_what_rosbags_reads(self):
+        try:
+            from rosbags.rosbag2.storage_mcap import McapReader
+            from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+        except ImportError:
+            self.skipTest("PyPI's rosbags is absent")
+        for name in ("bags/rosbags_rs_test_bag.mcap", "nuscenes_sample_zstd.mcap"):
+            path = need(f"sensors/mcap/{name}")
+            done = strobe("sensors", "dump", path, "--messages", "--elements", "0")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+            reader = McapReader(path)
+            reader.open()
+            store = get_typestore(Stores.EMPTY)
+            for connection in reader.connections:
+                types = get_types_from_msg(connection.msgdef.data, connection.msgtype)
+                store.register({key: value for key, value in types.items() if key not in store.types})
+            theirs = {}
+            for connection, time, data in reader.messages(reader.connections, None, None):
+                theirs.setdefault((connection.topic, time), []).append(store.deserialize_cdr(data, connection.msgtype))
+            self.assertEqual(len(lines), sum(map(len, theirs.values())))
+            self.assertEqual([line["log_time"] for line in lines], sorted(line["log_time"] for line in lines))
+            for line in lines:
+                self.same_message(line["message"], theirs[line["topic"], line["log_time"]].pop(0), line["topic"])
+
+    def test_messages_that_cannot_be_told_are_counted_bytes(self):
+        done = strobe("sensors", "dump", self.file(), "--messages")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout.splitlines()[0])["bytes"], 3)
+        self.assertEqual(done.stderr.count("note: "), 1)  # once a channel
+        done = strobe("sensors", "dump", self.file(), "--messages", "--topic", "/lidar")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no topic /lidar", done.stderr)
+
     def test_what_is_dumped_is_what_was_written(self):
         records, notes = self.records(self.file())
         self.assertEqual(notes, "")
