@@ -9,6 +9,7 @@
 #include "media/common/input_kind.h"
 #include "media/common/picture_files.h"
 #include "media/source.h"
+#include "tenants/bag_stream.h"
 #include "tenants/live_stream.h"
 #include "tenants/sensor_stream.h"
 
@@ -130,7 +131,7 @@ Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const
     case SourceSpec::Kind::kNuscenes:
       return open_nuscenes(source, needs, seed);
     case SourceSpec::Kind::kMcap:
-      return open_mcap(source, needs, seed);
+      return open_bag(source, needs, seed);
     case SourceSpec::Kind::kRos2: {
       if (!source.weather.empty())
         return usage_error("weather falls before the run begins: not on a topic").at(source.path);

@@ -39,7 +39,8 @@ Result<std::optional<LiveFrame>> LiveStream::wait(std::chrono::milliseconds limi
   const int64_t now =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   LiveFrame live;
-  STROBE_ASSIGN(live.frame, frame_of_message(topic_, sample_.cdr, needs_));
+  STROBE_ASSIGN(RosFrame frame, frame_of_message(topic_, sample_.cdr, needs_));
+  live.frame = std::move(frame.frame);
   if (sample_.source_time_ns > 0) live.comm_ns = std::max<int64_t>(0, now - sample_.source_time_ns);
   return std::optional<LiveFrame>(std::move(live));
 }

@@ -13,6 +13,11 @@ namespace ros = sensors::ros;
 
 namespace {
 
+// nuScenes' tokens are 32 hexadecimal digits.
+bool is_token(const std::string& text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 // x, y, z and intensity out of a message's fields of float32, whatever else a point has.
 Result<std::shared_ptr<PointCloud>> cloud_of(const ros::PointCloud2& message) {
   using Field = ros::PointField;
@@ -47,22 +52,29 @@ Result<std::shared_ptr<PointCloud>> cloud_of(const ros::PointCloud2& message) {
   return cloud;
 }
 
-Result<SensorFrame> decoded(const std::string& topic, sensors::Bytes cdr, const StreamNeeds& needs) {
-  SensorFrame frame;
+Result<RosFrame> decoded(const std::string& topic, sensors::Bytes cdr, const StreamNeeds& needs) {
+  RosFrame out;
+  SensorFrame& frame = out.frame;
   if (needs.points) {
     STROBE_ASSIGN(const auto message, ros::decode<ros::PointCloud2>(cdr));
     frame.stamp_ns = message.header.stamp.ns();
+    out.frame_id = message.header.frame_id;
     STROBE_ASSIGN(frame.points, cloud_of(message));
   } else {
     STROBE_ASSIGN(const auto message, ros::decode<ros::CompressedImage>(cdr));
     frame.stamp_ns = message.header.stamp.ns();
+    out.frame_id = message.header.frame_id;
     auto picture = std::make_shared<EncodedPicture>();
     picture->bytes.assign(message.data.begin(), message.data.end());
     frame.pictures.push_back(std::move(picture));
   }
+  if (is_token(out.frame_id)) {
+    frame.token = out.frame_id;
+    return out;
+  }
   frame.token =
       fmt::format("{}-{}", topic.substr(std::min(topic.size(), topic.find_first_not_of('/'))), frame.stamp_ns);
-  return frame;
+  return out;
 }
 
 }  // namespace
@@ -71,7 +83,7 @@ const char* message_type_of(const StreamNeeds& needs) {
   return needs.points ? ros::type_name<ros::PointCloud2>() : ros::type_name<ros::CompressedImage>();
 }
 
-Result<SensorFrame> frame_of_message(const std::string& topic, sensors::Bytes cdr, const StreamNeeds& needs) {
+Result<RosFrame> frame_of_message(const std::string& topic, sensors::Bytes cdr, const StreamNeeds& needs) {
   auto frame = decoded(topic, cdr, needs);
   if (!frame) return std::move(frame).error().at(topic);
   return frame;

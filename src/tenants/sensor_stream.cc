@@ -8,101 +8,14 @@
 
 #include "base/file.h"
 #include "sensors/lidar_sweep.h"
-#include "sensors/mcap_reader.h"
 #include "sensors/nuscenes.h"
-#include "sensors/weather.h"
-#include "tenants/ros_frame.h"
+#include "tenants/stream_frames.h"
 
 namespace strobe::tenants {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr size_t kMostBytes = size_t{2} << 30;  // of a stream in memory
-
-class SensorStream : public FrameStream {
- public:
-  SensorStream(std::vector<SensorFrame> frames, std::vector<std::string> notes)
-      : frames_(std::move(frames)), notes_(std::move(notes)) {
-    if (frames_.size() == 1) notes_.emplace_back("one real frame, given again and again: a synthetic stream");
-  }
-  int64_t size() const override { return static_cast<int64_t>(frames_.size()); }
-  SensorFrame frame(int64_t index) const override { return frames_[static_cast<size_t>(index) % frames_.size()]; }
-  std::vector<std::string> notes() const override { return notes_; }
-
- private:
-  std::vector<SensorFrame> frames_;
-  std::vector<std::string> notes_;
-};
-
-// The weather of a stream, which falls before the run begins.
-class StreamWeather {
- public:
-  StreamWeather(const SourceSpec& source, uint64_t seed) : source_(source), seed_(seed) {}
-
-  Result<void> fall_on(PointCloud& cloud, uint64_t frame) {
-    if (source_.weather.empty()) return {};
-    sensors::PointSweep sweep{cloud.values, cloud.columns, cloud.full_intensity};
-    if (!weather_) STROBE_TRY(create(sweep));
-    std::vector<sensors::PointFate> fates(sweep.count());
-    STROBE_ASSIGN(const sensors::WeatherSummary summary, weather_->apply(sweep, frame, 2, fates));
-    (void)summary;
-    cloud.values.resize(sensors::remove_lost(sweep, fates));
-    return {};
-  }
-  std::vector<std::string> notes() const {
-    if (source_.weather.empty()) return {};
-    return {fmt::format("{} of {:g} mm/h is computed (docs/weather.md), in clear air nothing is lost", source_.weather,
-                        source_.weather_rate)};
-  }
-
- private:
-  Result<void> create(const sensors::PointSweep& sweep) {
-    sensors::WeatherOptions options;
-    options.kind = source_.weather == "snow"  ? sensors::WeatherKind::kSnow
-                   : source_.weather == "fog" ? sensors::WeatherKind::kFog
-                                              : sensors::WeatherKind::kRain;
-    options.rate_mm_h = source_.weather_rate;
-    options.rules = sensors::WeatherRules::kPhysical;
-    options.density = sensors::Density::kLiterature;
-    if (options.kind == sensors::WeatherKind::kFog) options.mode = sensors::WeatherMode::kMean;
-    options.seed = seed_;
-    STROBE_ASSIGN(options, sensors::calibrated(options, sweep));
-    STROBE_ASSIGN(sensors::Weather made, sensors::Weather::create(options));
-    weather_.emplace(std::move(made));
-    return {};
-  }
-
-  const SourceSpec& source_;
-  uint64_t seed_;
-  std::optional<sensors::Weather> weather_;
-};
-
-// Frames as long as they fit into memory.
-class FrameList {
- public:
-  explicit FrameList(const SourceSpec& source) : source_(source) {}
-  bool full() const { return source_.most_frames > 0 && static_cast<int64_t>(frames_.size()) >= source_.most_frames; }
-  Result<void> add(SensorFrame frame) {
-    if (frame.points) bytes_ += frame.points->values.size() * sizeof(float);
-    for (const auto& picture : frame.pictures) bytes_ += picture->bytes.size();
-    if (bytes_ > kMostBytes)
-      return usage_error(fmt::format("more than {} GiB of frames: say how many with `frames:`", kMostBytes >> 30))
-          .at(source_.path);
-    frames_.push_back(std::move(frame));
-    return {};
-  }
-  Result<std::unique_ptr<FrameStream>> stream(std::vector<std::string> notes) {
-    if (frames_.empty()) return not_found("no frame that the model could take").at(source_.path);
-    return std::unique_ptr<FrameStream>(std::make_unique<SensorStream>(std::move(frames_), std::move(notes)));
-  }
-
- private:
-  const SourceSpec& source_;
-  std::vector<SensorFrame> frames_;
-  size_t bytes_ = 0;
-};
 
 Result<std::shared_ptr<PointCloud>> read_sweep(const fs::path& path) {
   auto cloud = std::make_shared<PointCloud>();
@@ -135,19 +48,8 @@ Result<std::shared_ptr<const EncodedPicture>> read_picture(const sensors::NuScen
   picture->bytes.assign(bytes.begin(), bytes.end());
   const sensors::nuscenes::CalibratedSensor& calibrated = database.calibrated_sensors[data.calibrated_sensor];
   if (calibrated.has_intrinsic) {
-    models::Camera& camera = picture->camera.emplace();
     const sensors::Pose place = frame.inverse() * database.ego_poses[data.ego_pose].pose * calibrated.pose;
-    const sensors::Matrix3 turn = place.rotation.matrix();
-    const double translation[3] = {place.translation.x, place.translation.y, place.translation.z};
-    for (size_t row = 0; row < 3; ++row) {
-      for (size_t column = 0; column < 3; ++column) {
-        camera.intrinsic[3 * row + column] = static_cast<float>(calibrated.intrinsic[row][column]);
-        camera.to_vehicle[4 * row + column] = static_cast<float>(turn[row][column]);
-      }
-      camera.to_vehicle[4 * row + 3] = static_cast<float>(translation[row]);
-    }
-    camera.width = data.width;
-    camera.height = data.height;
+    picture->camera = camera_at(calibrated.intrinsic, data.width, data.height, place);
   }
   return std::shared_ptr<const EncodedPicture>(std::move(picture));
 }
@@ -218,40 +120,6 @@ Result<std::unique_ptr<FrameStream>> open_nuscenes(const SourceSpec& source, con
     STROBE_TRY(frames.add(std::move(frame)));
   }
   return frames.stream(weather.notes());
-}
-
-Result<std::unique_ptr<FrameStream>> open_mcap(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed) {
-  if (needs.pictures && needs.points)
-    return unsupported("a bag's pictures and sweeps are not joined yet; take nuScenes for a model that needs both")
-        .at(source.path);
-  STROBE_ASSIGN(const sensors::McapReader reader, sensors::McapReader::open(source.path));
-  StreamWeather weather(source, seed);
-  FrameList frames(source);
-  sensors::McapQuery query;
-  query.topics = source.channels;
-  sensors::McapMessages messages = reader.messages(query);
-  std::string topic;  // the first one that fits
-  for (;;) {
-    sensors::McapMessageView message;
-    STROBE_ASSIGN(const bool more, messages.next(message));
-    if (!more || frames.full()) break;
-    if (message.schema == nullptr || message.schema->name != message_type_of(needs) ||
-        (!topic.empty() && message.channel->topic != topic))
-      continue;
-    const sensors::Bytes bytes(reinterpret_cast<const uint8_t*>(message.data.data()), message.data.size());
-    auto frame = frame_of_message(message.channel->topic, bytes, needs);
-    if (!frame) return std::move(frame).error().at(source.path);
-    topic = message.channel->topic;
-    if (frame->points && !source.weather.empty()) {
-      auto wet = std::make_shared<PointCloud>(*frame->points);
-      STROBE_TRY(weather.fall_on(*wet, message.sequence));
-      frame->points = std::move(wet);
-    }
-    STROBE_TRY(frames.add(std::move(*frame)));
-  }
-  std::vector<std::string> notes = weather.notes();
-  notes.insert(notes.end(), reader.faults().begin(), reader.faults().end());
-  return frames.stream(std::move(notes));
 }
 
 }  // namespace strobe::tenants

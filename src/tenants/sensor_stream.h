@@ -1,4 +1,4 @@
-// Streams out of sensor data: folders of sweeps, nuScenes scenes, MCAP bags.
+// Streams out of sensor data: folders of sweeps, nuScenes scenes.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,5 @@ namespace strobe::tenants {
 // KITTI's .bin (4 numbers a point) and nuScenes' .pcd.bin (5): one file, or a folder of them by name.
 Result<std::unique_ptr<FrameStream>> open_sweeps(const SourceSpec& source, uint64_t seed);
 Result<std::unique_ptr<FrameStream>> open_nuscenes(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed);
-// Messages CompressedImage and PointCloud2, by log time.
-Result<std::unique_ptr<FrameStream>> open_mcap(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed);
 
 }  // namespace strobe::tenants
