@@ -7,6 +7,7 @@
 #include "analyze/what_if.h"
 #include "analyze/what_if_tenants.h"
 #include "ask.h"
+#include "base/file.h"
 #include "command.h"
 #include "report/table_format.h"
 
@@ -43,6 +44,9 @@ void add_answer(nlohmann::ordered_json& json, const analyze::TenantAnswer& answe
   json["measured"] = figures_json(answer.measured);
   json["before"] = figures_json(answer.before);
   json["after"] = figures_json(answer.after);
+  for (const auto& [name, its] :
+       {std::pair("equal_share", &answer.equal_share), std::pair("no_interference", &answer.no_interference)})
+    json[name] = {{"p50_ms", number(its->p50_ms)}, {"p99_ms", number(its->p99_ms)}};
   json["after"]["ci95"] = {{"p50_ms", interval(answer.p50_ci_ms)}, {"p99_ms", interval(answer.p99_ci_ms)}};
 }
 
@@ -63,6 +67,8 @@ class WhatIfCommand : public Command {
     app.add_option("--priority", priorities_, "Of a tenant: tenant=NAME:NUMBER, greater goes first");
     app.add_option("--rate", rates_, "Of a tenant: tenant=NAME:FRAMES_A_SECOND");
     app.add_flag("--add-copy", add_copy_, "Of tenants: one more copy engine");
+    app.add_option("--calibration", calibration_,
+                   "Of tenants: JSON file of strobe calibrate, instead of what the trace says of interference");
     app.add_option("--cores", options_.cores, "Cores of the machine");
     app.add_option("--sessions", options_.sessions, "Inferences at the same time");
     app.add_option("--queue", options_.queue, "Batches that may wait between two stages");
@@ -75,8 +81,8 @@ class WhatIfCommand : public Command {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
     if (analyze::is_tenant_trace(timeline)) return of_tenants(timeline, format);
-    if (!policy_.empty() || !priorities_.empty() || !rates_.empty() || add_copy_)
-      return usage_error("--policy, --priority, --rate and --add-copy need a trace of several tenants");
+    if (!policy_.empty() || !priorities_.empty() || !rates_.empty() || add_copy_ || !calibration_.empty())
+      return usage_error("--policy, --priority, --rate, --add-copy and --calibration need a trace of several tenants");
     for (const std::string& text : scales_) {
       STROBE_ASSIGN(analyze::Scale scale, analyze::parse_scale(text));
       options_.scales.push_back(std::move(scale));
@@ -130,6 +136,12 @@ class WhatIfCommand : public Command {
     if (!policy_.empty()) {
       STROBE_ASSIGN(options.policy, analyze::parse_serve_policy(policy_));
     }
+    if (!calibration_.empty()) {
+      STROBE_ASSIGN(const std::string text, read_file(calibration_));
+      auto calibration = analyze::parse_calibration(text);
+      if (!calibration) return std::move(calibration).error().at(calibration_);
+      options.calibration = std::move(*calibration);
+    }
     options.cores = options_.cores;
     options.add_copy = add_copy_;
     options.sweep = options_.sweep;
@@ -157,7 +169,7 @@ class WhatIfCommand : public Command {
     return 0;
   }
 
-  std::string trace_, policy_, format_ = "text";
+  std::string trace_, policy_, calibration_, format_ = "text";
   std::vector<std::string> scales_, removed_, priorities_, rates_;
   bool add_copy_ = false;
   analyze::WhatIfOptions options_;

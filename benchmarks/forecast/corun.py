@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Forecasts held against real co-runs on this machine's first two cores.
 
-Every tenant of a pool runs alone once; then sets of two to four of them run together under each policy, three times at
-phases that are drawn, and `strobe forecast` says beforehand what their latencies will be. Printed: median errors of p50
-and p99 of the forecast and of its two baselines, the share of sets within 25 % at p99, and Kendall's tau of the order of
-the policies. A command that is repeated goes on where it stopped.
+Sets of two to four tenants are drawn from a pool. Each tenant of a set runs alone; then all run together under each
+policy, three times at phases that are drawn, the policies in turn, so that a machine whose speed wanders (others on its
+host) wanders for all of them. `strobe forecast` says from the runs alone what the latencies together are. Printed:
+median errors of p50 and p99 of the forecast and of its two baselines, the share of sets within 25 % at p99, and
+Kendall's tau of the order of the policies. A command that is repeated goes on where it stopped.
 
     corun.py build/release/bin/strobe VIDEO -o FOLDER [--sets 40] [--seconds 4] [--quiet CMD]
 """
@@ -45,11 +46,11 @@ def experiment(names, video, policies, repeat, seconds, rng, file):
     text = (f"name: corun\nisolation: threads\nduration: {seconds}s\nwarmup: 500ms\n"
             "defaults: {engine: openvino, threads: 1}\ntenants:\n")
     text += "".join(tenant_yaml(name, video, 0) for name in names)
-    text += f"grid:\n  policy: [{', '.join(policies)}]\n  phases:\n"
+    text += "grid:\n  phases:\n"
     for k in range(repeat):
         offsets = ", ".join(f"{name}.offset: {rng.uniform(0, 1000 / POOL[name][1]):.1f}ms" for name in names)
         text += f"    - {{name: p{k}, {offsets}}}\n"
-    file.write_text(text)
+    file.write_text(text + f"  policy: [{', '.join(policies)}]\n")
 
 
 def delays_ms(cell):
@@ -70,13 +71,13 @@ def cpu_seconds():
     return user + nice + system + irq + soft + steal - own.ru_utime - own.ru_stime
 
 
-def draw_sets(count, rng):
+def draw_sets(count, rng, left_out=()):
     sets = set()
     names = list(POOL)
     while len(sets) < count:
         chosen = tuple(sorted(rng.sample(names, rng.choice([2, 3, 3, 4])), key=names.index))
         use = sum(POOL[n][1] * POOL[n][2] for n in chosen) / 1000
-        if 0.35 <= use <= 0.85:
+        if 0.35 <= use <= 0.85 and chosen not in left_out:
             sets.add(chosen)
     return sorted(sets, key=lambda s: rng.random())
 
@@ -97,9 +98,14 @@ def main():
     parser.add_argument("-o", "--output", required=True, type=pathlib.Path)
     parser.add_argument("--sets", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--seed", type=int, default=1, help="of the sets and their phases")
+    parser.add_argument("--tuned-on", type=pathlib.Path, action="append", default=[],
+                        help="folder of an earlier call, whose sets are not drawn again")
     parser.add_argument("--quiet", default="", help="put before commands that measure")
+    parser.add_argument("--measure", action="store_true", help="measure only, without forecasts")
+    parser.add_argument("--pause", type=float, default=0, help="with --measure: seconds after each set")
     args = parser.parse_args()
-    rng = random.Random(1)
+    rng = random.Random(args.seed)
     args.output.mkdir(parents=True, exist_ok=True)
 
     def strobe(*words, measured=False):
@@ -109,24 +115,32 @@ def main():
             sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
         return done.stdout
 
+    left_out = {tuple(names) for folder in args.tuned_on for names in json.loads((folder / "sets.json").read_text())}
+    sets = draw_sets(args.sets, rng, left_out)
+    (args.output / "sets.json").write_text(json.dumps(sets))
+    rows = []
     calibration = args.output / "calibration.json"
     if not calibration.exists():
         strobe("calibrate", "-o", calibration, measured=True)
-    for name in POOL:
-        experiment([name], args.video, ["fifo"], 1, 2 * args.seconds, rng, args.output / f"solo_{name}.yaml")
-        strobe("run", args.output / f"solo_{name}.yaml", "-o", args.output / "solo" / name, measured=True)
-    solo = {name: next((args.output / "solo" / name).glob("*/trace.sqlite")) for name in POOL}
-
-    rows = []
-    for number, names in enumerate(draw_sets(args.sets, rng)):
-        file = args.output / f"set_{number}.yaml"
-        experiment(names, args.video, POLICIES, 3, args.seconds, rng, file)
+    for number, names in enumerate(sets):
+        folder = args.output / f"set_{number}"
+        folder.mkdir(exist_ok=True)
         others, began = cpu_seconds(), time.monotonic()
-        strobe("run", file, "-o", args.output / f"set_{number}", measured=True)
+        for name in names:
+            experiment([name], args.video, ["fifo"], 1, 2 * args.seconds, rng, folder / f"{name}.yaml")
+            strobe("run", folder / f"{name}.yaml", "-o", folder / name, measured=True)
+        experiment(names, args.video, POLICIES, 3, args.seconds, rng, folder / "set.yaml")
+        strobe("run", folder / "set.yaml", "-o", folder / "together", measured=True)
         others = (cpu_seconds() - others) / (time.monotonic() - began)
+        print(f"set {number + 1}/{args.sets}: {' '.join(names)}; other programs used {others:.2f} of a core",
+              file=sys.stderr, flush=True)
+        if args.measure:
+            time.sleep(args.pause)
+            continue
+        solo = {name: next((folder / name).glob("*/trace.sqlite")) for name in names}
         for policy in POLICIES:
             measured = {}
-            for cell in (args.output / f"set_{number}").glob(f"*policy={policy}*"):
+            for cell in (folder / "together").glob(f"*policy={policy}*"):
                 for name, values in delays_ms(cell).items():
                     measured.setdefault(name, []).append(values)
             answer = json.loads(strobe("forecast", *[solo[n] for n in names], "--policy", policy, "--calibration",
@@ -137,15 +151,15 @@ def main():
                 if len(values) < 30:
                     continue
                 rows.append({"set": number, "size": len(names), "policy": policy, "tenant": row["tenant"],
-                             "frames": len(values), "others": others, "p50": float(np.quantile(values, 0.5)),
+                             "frames": len(values), "p50": float(np.quantile(values, 0.5)),
                              "p99": float(np.quantile(values, 0.99)),
                              "run_p50": [float(np.quantile(v, 0.5)) for v in runs],
                              "run_p99": [float(np.quantile(v, 0.99)) for v in runs],
                              **{f"{kind}_{q}": (row if kind == "forecast" else row[kind])[f"{q}_ms"]
                                 for kind in ("forecast", "equal_share", "no_interference") for q in ("p50", "p99")}})
         (args.output / "rows.json").write_text(json.dumps(rows))
-        print(f"set {number + 1}/{args.sets}: {' '.join(names)}; other programs used {others:.2f} of a core",
-              file=sys.stderr, flush=True)
+    if args.measure:
+        return
 
     print(f"{len(rows)} tenants in {args.sets} sets under {len(POLICIES)} policies")
     for policy in [*POLICIES, "all"]:

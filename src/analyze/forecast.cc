@@ -200,8 +200,10 @@ std::vector<ForecastFigures> Forecaster::figures(uint64_t set, Interference inte
   std::vector<std::vector<double>> p50(count), p99(count), miss(count);
   ReplayModel model = merged_;
   model.interference = interference;
+  if (options_.calibration) model.run_queues = options_.calibration->run_queues;
   for (size_t draw = 0; draw < draws; ++draw) {
     place(model, set, draw);
+    model.seed = options_.seed * 1'000'003 + draw;
     const ReplayResult result = replay(model);
     for (size_t i = 0; i < count; ++i) {
       if ((set >> i & 1U) == 0) continue;

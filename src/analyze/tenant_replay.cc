@@ -5,8 +5,10 @@
 #include <deque>
 #include <limits>
 #include <queue>
+#include <random>
 
 #include "analyze/run_queues.h"
+#include "base/statistics.h"
 
 namespace strobe::analyze {
 
@@ -19,8 +21,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 struct Event {
   double time;
   uint64_t order;  // of equal times: first come, first served
-  int32_t worker;  // kNone: a frame arrives
+  int32_t worker;  // kNone: what follows happens
   uint32_t version;
+  int32_t frame = kNone;  // arrives at last
+  int32_t cores = kNone;  // are looked at for idle ones
   bool operator>(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
 };
 
@@ -65,7 +69,8 @@ class Engine {
         waiting_(model.resources.size()),
         running_(model.resources.size()),
         on_cores_(model.resources.size()),
-        missing_(model.frames.size()) {
+        missing_(model.frames.size()),
+        random_(model.seed) {
     for (size_t i = 0; i < pools_.size(); ++i)
       for (int32_t k = 0; k < model.pools[i].workers; ++k) {
         pools_[i].idle.push_back(static_cast<int32_t>(workers_.size()));
@@ -78,7 +83,13 @@ class Engine {
       if (model.resources[i].kind == ResourceKind::kExclusive)
         servers_[i].resize(static_cast<size_t>(std::clamp(model.resources[i].capacity, 1.0, 1e4)));
     for (const TenantResource& resource : model.resources)
-      run_queues_.emplace_back(static_cast<size_t>(std::clamp(resource.capacity, 1.0, 4096.0)));
+      run_queues_.emplace_back(static_cast<size_t>(std::clamp(resource.capacity, 1.0, 4096.0)),
+                               model.run_queues.balance_ns.empty());
+    is_uneven_.assign(model.resources.size(), false);
+    for (const ReplayTenant& tenant : model.tenants)
+      source_core_.push_back(
+          tenant.cpu == kNone ? 0
+                              : static_cast<int32_t>(random_() % run_queues_[static_cast<size_t>(tenant.cpu)].cores()));
     result_.done_ns.assign(model.frames.size(), kNever);
     result_.latency_ns.assign(model.frames.size(), kNever);
     result_.busy_ns.assign(model.resources.size(), 0);
@@ -87,6 +98,7 @@ class Engine {
   ReplayResult run();
 
  private:
+  bool source_waits(int32_t frame);
   void arrive(int32_t frame);
   void take(int32_t worker, Waiting what);
   void go_on(int32_t worker);
@@ -103,6 +115,11 @@ class Engine {
   void retime(int32_t worker);
   void refresh_running(int32_t resource);
   void refresh_cores(int32_t resource);
+  void watch_balance(int32_t resource);
+  void balance(int32_t resource);
+  double drawn(const std::vector<double>& quantiles) {
+    return quantiles.empty() ? 0 : quantile_sorted(quantiles, std::uniform_real_distribution<double>(0, 1)(random_));
+  }
   void advance(Worker& worker) {
     worker.left_ns -= (now_ - worker.since) * worker.rate;
     worker.slice_left -= now_ - worker.since;
@@ -149,6 +166,10 @@ class Engine {
   std::vector<int32_t> touched_;  // resources whose servers are to be given, at this instant
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<int32_t> arrivals_;
+  std::mt19937_64 random_;
+  std::vector<int32_t> source_core_;  // by tenant: on which its frames come
+  std::vector<bool> is_uneven_;       // by resource: an idle core will look for work
+  int32_t waker_core_ = kNone;        // of the worker that is being woken up by its source
   uint64_t order_ = 0, asked_ = 0;
   double now_ = 0;
   ReplayResult result_;
@@ -205,6 +226,26 @@ void Engine::refresh_cores(int32_t resource) {
     worker.of_cores = factor;
     retime(number);
   }
+  watch_balance(resource);
+}
+
+// A core that has become idle while another has two threads takes one of them, after a while.
+void Engine::watch_balance(int32_t resource) {
+  const auto number = static_cast<size_t>(resource);
+  if (!has_run_queues(resource) || model_.run_queues.balance_ns.empty()) return;
+  if (is_uneven_[number] || !run_queues_[number].is_uneven()) return;
+  is_uneven_[number] = true;
+  Event look{now_ + std::max(1.0, drawn(model_.run_queues.balance_ns)), ++order_, kNone, 0};
+  look.cores = resource;
+  events_.push(look);
+}
+
+void Engine::balance(int32_t resource) {
+  const auto number = static_cast<size_t>(resource);
+  is_uneven_[number] = false;
+  if (!run_queues_[number].is_uneven()) return;
+  run_queues_[number].balance();
+  refresh_cores(resource);
 }
 
 // A worker begins to run its operation.
@@ -232,7 +273,8 @@ void Engine::join(int32_t number) {
   }
   if (const int32_t cores = cores_of(worker); cores != kNone) {
     on_cores_[static_cast<size_t>(cores)].push_back(number);
-    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].join(number, operation.cores);
+    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].join(number, operation.cores, waker_core_);
+    waker_core_ = kNone;
     refresh_cores(cores);
   }
 }
@@ -403,6 +445,21 @@ void Engine::release(int32_t number) {
   if (hand_over(pusher)) release(pusher);
 }
 
+// The thread that brings a frame wakes up on the core on which it was before, whoever is there.
+bool Engine::source_waits(int32_t number) {
+  const int32_t tenant = model_.frames[static_cast<size_t>(number)].tenant;
+  const int32_t cores = model_.tenants[static_cast<size_t>(tenant)].cpu;
+  if (cores == kNone || !has_run_queues(cores) || model_.run_queues.wake_up_ns.empty()) return false;
+  const int32_t core = source_core_[static_cast<size_t>(tenant)];
+  if (!run_queues_[static_cast<size_t>(cores)].is_busy(static_cast<size_t>(core))) return false;
+  const double wait = drawn(model_.run_queues.wake_up_ns);
+  if (wait < 1) return false;
+  Event late{now_ + wait, ++order_, kNone, 0};
+  late.frame = number;
+  events_.push(late);
+  return true;
+}
+
 void Engine::arrive(int32_t number) {
   const ReplayFrame& frame = model_.frames[static_cast<size_t>(number)];
   const ReplayTenant& tenant = model_.tenants[static_cast<size_t>(frame.tenant)];
@@ -413,7 +470,10 @@ void Engine::arrive(int32_t number) {
   if (!pool.idle.empty() && pool.queue.empty()) {
     const int32_t worker = pool.idle.back();
     pool.idle.pop_back();
+    const bool is_woken = tenant.cpu != kNone && has_run_queues(tenant.cpu) && !model_.run_queues.balance_ns.empty();
+    waker_core_ = is_woken ? source_core_[static_cast<size_t>(frame.tenant)] : kNone;
     take(worker, {number, 0});
+    waker_core_ = kNone;
     return;
   }
   if (tenant.drop != DropPolicy::kNever && tenant.queue_depth > 0) {
@@ -494,7 +554,16 @@ ReplayResult Engine::run() {
   while (next < arrivals_.size() || !events_.empty()) {
     if (next < arrivals_.size() && (events_.empty() || arrival(arrivals_[next]) <= events_.top().time)) {
       now_ = std::max(now_, arrival(arrivals_[next]));
-      arrive(arrivals_[next++]);
+      const int32_t frame = arrivals_[next++];
+      if (!source_waits(frame)) arrive(frame);
+    } else if (events_.top().worker == kNone) {
+      const Event event = events_.top();
+      events_.pop();
+      now_ = event.time;
+      if (event.frame != kNone)
+        arrive(event.frame);
+      else
+        balance(event.cores);
     } else {
       const Event event = events_.top();
       events_.pop();

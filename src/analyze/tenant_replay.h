@@ -66,6 +66,10 @@ struct ReplayModel {
   std::vector<double> slowdown;  // as of TenantTrace; NaN counts as 0
   double saturation = 0;
   Interference interference = Interference::kMatrix;  // else a baseline: no resource is ever waited for
+  // Of resources with a run queue a core. With wake_up_ns the sources of frames are threads, too, that may find their
+  // core busy; traces in which they waited already have that in comm_ns.
+  RunQueueTimes run_queues;
+  uint64_t seed = 1;  // of what is drawn from them
   std::vector<ReplayPool> pools;
   std::vector<ReplayFrame> frames;
   std::vector<ReplayWork> works;

@@ -143,12 +143,19 @@ bool is_tenant_trace(const trace::Timeline& timeline);
 // Errors: kBadData (no fact `tenants`, or a fact that cannot be read), kNotFound (no frame of any of them).
 Result<TenantTrace> tenant_trace(const trace::Timeline& timeline);
 
-// {"classes":[...],"a":[[...]],"saturation":x}: what was measured once of a device, instead of the trace's facts.
-// a[x][y]: time of x beside y over time of x alone, less 1. Errors: kBadData.
+// How soon the kernel serves a run queue: quantiles in equal steps from 0 to 1, in ns.
+struct RunQueueTimes {
+  std::vector<double> wake_up_ns;  // until a thread that wakes up on a busy core runs
+  std::vector<double> balance_ns;  // until an idle core takes a thread from one that has two; empty: at once
+};
+
+// {"classes":[...],"a":[[...]],"saturation":x,"wake_up_ms":[...],"balance_ms":[...]}: what was measured once of a
+// device, instead of the trace's facts. a[x][y]: time of x beside y over time of x alone, less 1. Errors: kBadData.
 struct Calibration {
   std::vector<std::string> classes;
   std::vector<std::vector<double>> a;
   double saturation = 0;
+  RunQueueTimes run_queues;
 };
 Result<Calibration> parse_calibration(const std::string& json);
 void apply_calibration(TenantTrace& trace, const Calibration& calibration);

@@ -273,6 +273,18 @@ Result<Calibration> parse_calibration(const std::string& text) {
     if (!json["saturation"].is_number()) return bad_data("'saturation': expected a number");
     calibration.saturation = std::max(0.0, json["saturation"].get<double>());
   }
+  constexpr double kMs = 1e6, kMostMs = 1e6;
+  for (const auto& [key, times] : {std::pair("wake_up_ms", &calibration.run_queues.wake_up_ns),
+                                   std::pair("balance_ms", &calibration.run_queues.balance_ns)}) {
+    if (!json.contains(key) || json[key].is_null()) continue;
+    if (!json[key].is_array()) return bad_data("'" + std::string(key) + "': expected numbers that rise");
+    for (const auto& value : json[key]) {
+      const double ms = value.is_number() ? value.get<double>() : -1;
+      if (!(ms >= 0 && ms <= kMostMs) || (!times->empty() && ms * kMs < times->back()))
+        return bad_data("'" + std::string(key) + "': expected numbers that rise");
+      times->push_back(ms * kMs);
+    }
+  }
   return calibration;
 }
 

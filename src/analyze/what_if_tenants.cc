@@ -433,11 +433,22 @@ Table TenantWhatIf::table() const {
 
 Result<TenantWhatIf> what_if_tenants(const Timeline& timeline, const TenantWhatIfOptions& options) {
   STROBE_ASSIGN(TenantTrace trace, tenant_trace(timeline));
+  if (options.calibration) apply_calibration(trace, *options.calibration);
   const BlameAnalysis analysis = blame(std::move(trace));
-  const Question question(timeline, replay_model(analysis));
+  ReplayModel recorded = replay_model(analysis);
+  // What sources waited for their cores is part of the recorded arrivals.
+  if (options.calibration) recorded.run_queues.balance_ns = options.calibration->run_queues.balance_ns;
+  const Question question(timeline, std::move(recorded));
   ReplayModel changed = question.model();
   STROBE_TRY(question.change(changed, options));
   const ReplayResult before = replay(question.model()), after = replay(changed);
+  const auto by_baseline = [&changed](Interference interference) {
+    changed.interference = interference;
+    ReplayResult result = replay(changed);
+    changed.interference = Interference::kMatrix;
+    return result;
+  };
+  const ReplayResult equal = by_baseline(Interference::kEqualShare), none = by_baseline(Interference::kNone);
   TenantWhatIf answer;
   answer.is_reliable = true;
   constexpr double kMostP50 = 0.03, kMostP99 = 0.10, kTooBusy = 0.95;
@@ -445,6 +456,8 @@ Result<TenantWhatIf> what_if_tenants(const Timeline& timeline, const TenantWhatI
     one.measured = measured_figures(analysis.trace, tenant);
     one.before = figures_of(question.model(), before, tenant);
     one.after = figures_of(changed, after, tenant);
+    one.equal_share = figures_of(changed, equal, tenant);
+    one.no_interference = figures_of(changed, none, tenant);
     one.p50_error = error_of(one.before.p50_ms, one.measured.p50_ms);
     one.p99_error = error_of(one.before.p99_ms, one.measured.p99_ms);
     add_interval(one, finished_latencies(question.model(), before, tenant), finished_latencies(changed, after, tenant),

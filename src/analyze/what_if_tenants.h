@@ -31,7 +31,8 @@ struct TenantWhatIfOptions {
   std::vector<std::pair<std::string, double>> priorities, rates;  // by tenant
   std::optional<ServePolicy> policy;
   std::optional<int64_t> cores;
-  bool add_copy = false;  // one more copy engine
+  std::optional<Calibration> calibration;  // instead of what the trace says of interference
+  bool add_copy = false;                   // one more copy engine
   bool sweep = false;
   uint64_t seed = 1;
 };
@@ -53,6 +54,8 @@ struct LatencyFigures {
 struct TenantAnswer {
   std::string tenant;  // empty: all together
   LatencyFigures measured, before, after;
+  // After the change by the baselines: every resource split equally; nobody in anybody's way.
+  LatencyFigures equal_share, no_interference;
   double p50_error = 0, p99_error = 0;  // of the replay without any change, as a share of what was measured
   // 95 % interval of the figures after the change; nothing below 10 (p50) or 100 (p99) frames.
   std::optional<std::pair<double, double>> p50_ci_ms, p99_ci_ms;

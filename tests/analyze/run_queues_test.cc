@@ -52,6 +52,40 @@ TEST(RunQueues, WorkOfSeveralThreadsGoesAsFastAsTheSlowest) {
   EXPECT_EQ(queues.speed(1), 1);
 }
 
+TEST(RunQueues, AnIdleCoreTakesAThreadWhenItIsTold) {
+  RunQueues queues(2, false);
+  queues.join(0, 1);
+  queues.join(1, 1);
+  queues.join(2, 1);
+  queues.leave(queues.speed(0) == 1 ? 0 : 1);
+  EXPECT_EQ(queues.speed(2), 0.5);
+  EXPECT_TRUE(queues.is_uneven());
+  queues.balance();
+  EXPECT_FALSE(queues.is_uneven());
+  EXPECT_EQ(queues.speed(2), 1);
+}
+
+// While a source runs, its core is not idle, however little it does there.
+TEST(RunQueues, WhoIsWokenFromTheIdleCoreStaysOnItsOwn) {
+  RunQueues queues(2, false);
+  queues.join(0, 1, 0);  // core 0, where its waker is
+  queues.leave(0);
+  queues.join(1, 1, 0);
+  queues.join(0, 1, 1);  // its core is busy, its waker on the other one
+  EXPECT_EQ(queues.speed(0), 0.5);
+  EXPECT_EQ(queues.speed(1), 0.5);
+  queues.leave(0);
+  queues.join(0, 1, 0);  // its waker is on the busy core: the other one is idle
+  EXPECT_EQ(queues.speed(0), 1);
+  EXPECT_EQ(queues.speed(1), 1);
+  queues.leave(1);
+  queues.leave(0);
+  queues.join(0, 1, 0);  // both are idle: to its waker
+  queues.join(1, 1, 1);
+  EXPECT_EQ(queues.speed(0), 0.5);
+  EXPECT_EQ(queues.speed(1), 0.5);
+}
+
 // No core is idle while another has two threads, and no core does more than it can.
 TEST(RunQueues, CoresAreUsedAndNotOverused) {
   std::mt19937 random(3);

@@ -114,15 +114,20 @@ TEST(TenantTrace, RefusesWhatItCannotRead) {
 }
 
 TEST(TenantTrace, CalibrationReplacesTheMatrix) {
-  const auto calibration = parse_calibration(R"({"classes":["compute","copy"],"a":[[1,0.5],[null,0]],"saturation":2})");
+  const auto calibration = parse_calibration(R"({"classes":["compute","copy"],"a":[[1,0.5],[null,0]],"saturation":2,
+      "wake_up_ms":[0,0.5,4],"balance_ms":[1]})");
   ASSERT_TRUE(calibration) << calibration.error().to_string();
   TenantTrace trace;
   apply_calibration(trace, *calibration);
   EXPECT_EQ(trace.slow(0, 1), 0.5);
   EXPECT_TRUE(std::isnan(trace.slow(1, 0)));
   EXPECT_EQ(trace.saturation, 2);
-  for (const char* bad : {"", "[]", R"({"classes":["a"],"a":[]})", R"({"classes":["a"],"a":[["x"]]})",
-                          R"({"classes":[1],"a":[[0]]})", R"({"classes":["a"],"a":[[0]],"saturation":"much"})"})
+  EXPECT_EQ(calibration->run_queues.wake_up_ns, (std::vector<double>{0, 5e5, 4e6}));
+  EXPECT_EQ(calibration->run_queues.balance_ns, std::vector<double>{1e6});
+  for (const char* bad :
+       {"", "[]", R"({"classes":["a"],"a":[]})", R"({"classes":["a"],"a":[["x"]]})", R"({"classes":[1],"a":[[0]]})",
+        R"({"classes":["a"],"a":[[0]],"saturation":"much"})", R"({"classes":["a"],"a":[[0]],"wake_up_ms":[2,1]})",
+        R"({"classes":["a"],"a":[[0]],"wake_up_ms":[-1]})", R"({"classes":["a"],"a":[[0]],"balance_ms":3})"})
     EXPECT_FALSE(parse_calibration(bad)) << bad;
 }
 

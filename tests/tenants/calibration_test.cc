@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -27,12 +28,22 @@ TEST(CalibrationTest, MeasuresEveryPair) {
   options.cores = {0, 1};
   options.seconds_each = 0.02;
   options.rounds = 1;
+  options.wake_ups = 20;
+  options.balances = 3;
   const auto made = calibrate(options);
   if (!made) GTEST_SKIP() << made.error().to_string();
   ASSERT_EQ(made->a.size(), 2u);
   for (const auto& row : made->a)
     for (const double value : row) EXPECT_GE(value, 0);
   EXPECT_GT(made->seconds, 0);
+  for (const auto& times : {made->wake_up_ms, made->balance_ms}) {
+    ASSERT_EQ(times.size(), 21u);
+    EXPECT_GE(times.front(), 0);
+    EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+  }
+  const auto json = nlohmann::json::parse(calibration_json(*made));
+  EXPECT_EQ(json["wake_up_ms"].size(), 21u);
+  EXPECT_EQ(json["balance_ms"].size(), 21u);
 }
 
 TEST(CalibrationTest, AnUnknownCoreIsAnError) {

@@ -1,0 +1,94 @@
+// Times of run queues in a replay, by hand.
+#include "analyze/tenant_replay.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace strobe::analyze {
+namespace {
+
+constexpr double kMs = 1e6;
+
+// Tenants of one frame and one operation each on the cores.
+ReplayModel model_of(double cores, const std::vector<std::pair<double, double>>& stamp_and_service_ms) {
+  ReplayModel model;
+  TenantResource cpu;
+  cpu.name = "cpu";
+  cpu.kind = ResourceKind::kCores;
+  cpu.capacity = cores;
+  cpu.queue_a_core = true;
+  model.resources.push_back(cpu);
+  model.classes = {"cpu"};
+  model.slowdown = {0};
+  for (const auto& [stamp, service] : stamp_and_service_ms) {
+    const auto number = static_cast<int32_t>(model.tenants.size());
+    ReplayTenant tenant;
+    tenant.name = std::string(1, static_cast<char>('a' + number));
+    tenant.cpu = 0;
+    model.tenants.push_back(tenant);
+    model.pools.push_back({number, 1, true});
+    ReplayOperation operation;
+    operation.resource = 0;
+    operation.service_ns = service * kMs;
+    operation.cores = 1;
+    model.operations.push_back(operation);
+    ReplayStage stage;
+    stage.pool = number;
+    stage.first_operation = number;
+    stage.operation_count = 1;
+    model.stages.push_back(stage);
+    model.works.push_back({number, 1});
+    model.frames.push_back({number, number, stamp * kMs, 0, 0, true});
+  }
+  return model;
+}
+
+TEST(TenantReplay, ASourceWaitsForItsBusyCore) {
+  ReplayModel model = model_of(1, {{0, 10}, {1, 4}});
+  ReplayResult result = replay(model);
+  EXPECT_NEAR(result.latency_ns[1] / kMs, 8, 1e-6);  // half the core from 1 on
+  EXPECT_NEAR(result.latency_ns[0] / kMs, 14, 1e-6);
+  model.run_queues.wake_up_ns = {3 * kMs, 3 * kMs};
+  result = replay(model);
+  EXPECT_NEAR(result.latency_ns[0] / kMs, 14, 1e-6);  // the first came to an idle core
+  EXPECT_NEAR(result.latency_ns[1] / kMs, 3 + 8, 1e-6);
+  model.interference = Interference::kNone;
+  EXPECT_NEAR(replay(model).latency_ns[1] / kMs, 4, 1e-6);
+}
+
+// a and b take a core each, c comes to one of them. When the other is done, its core is idle for the time of balance.
+TEST(TenantReplay, AnIdleCoreTakesItsTime) {
+  ReplayModel model = model_of(2, {{0, 4}, {0, 4}, {2, 20}});
+  const double at_once = replay(model).latency_ns[2] / kMs;
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    model.seed = seed;
+    model.run_queues.balance_ns = {2 * kMs, 2 * kMs};
+    const ReplayResult result = replay(model);
+    // c shares with one of them until that is done at 6, or at once where both came to one core and were moved.
+    EXPECT_GE(result.latency_ns[2] / kMs, at_once - 1e-6) << seed;
+    EXPECT_LE(result.latency_ns[2] / kMs, 20 + 8) << seed;
+    double done = 0;
+    for (const double ns : result.done_ns) done = std::max(done, ns);
+    EXPECT_GE(done / kMs, 22 - 1e-6);
+  }
+}
+
+TEST(TenantReplay, DrawsAreThoseOfTheSeed) {
+  ReplayModel model = model_of(1, {{0, 10}, {1, 4}});
+  model.run_queues.wake_up_ns = {0, 4 * kMs};
+  std::set<double> found;
+  for (uint64_t seed = 1; seed < 10; ++seed) {
+    model.seed = seed;
+    const double once = replay(model).latency_ns[1];
+    EXPECT_EQ(once, replay(model).latency_ns[1]);
+    found.insert(once);
+    EXPECT_GE(once, 8 * kMs);
+    EXPECT_LE(once, 12.1 * kMs);
+  }
+  EXPECT_GT(found.size(), 5u);
+}
+
+}  // namespace
+}  // namespace strobe::analyze
