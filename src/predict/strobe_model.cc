@@ -17,7 +17,7 @@ namespace strobe::predict {
 namespace {
 
 // Raised with every change of training_memory, memory_model, latency_model or features_of().
-constexpr int kFeatureVersion = 1;
+constexpr int kFeatureVersion = 2;
 
 constexpr double kLargestResidual =
     0.5;  // of log(measured / modelled): what is further off is no property of a network
@@ -27,18 +27,22 @@ constexpr double kFarOfSingle = 2;
 constexpr double kAdaptationShare = 0.3;  // of the priors' deviations
 
 struct Tuning {
-  double noise;  // of the fit of the parameters: large enough for what networks have of their own
+  // Of a row, in the fit of the parameters. Rows of a network share what it has of its own, so that each counts less
+  // where there are several.
+  double noise_of_one, noise_of_several;
   ProcessScale process, adaptation;
 };
 
 // Chosen by leaving out one and two of four networks (docs/prediction-models.md).
 const Tuning& tuning_of(Quantity quantity) {
   static const Tuning latency = {
-      .noise = 0.1,
+      .noise_of_one = 0.1,
+      .noise_of_several = 0.25,
       .process = {.batch = 0.1, .network = 0.06, .both = 0.05, .noise = 0.04},
       .adaptation = {.batch = 0.03, .network = 0.1, .both = 0.05, .noise = 0.04, .network_length = 1}};
   static const Tuning memory = {
-      .noise = 0.03,
+      .noise_of_one = 0.03,
+      .noise_of_several = 0.03,
       .process = {.batch = 0.03, .network = 0.04, .both = 0.03, .noise = 0.025},
       .adaptation = {.batch = 0.02, .network = 0.06, .both = 0.03, .noise = 0.025, .network_length = 1}};
   return quantity == Quantity::kLatency ? latency : memory;
@@ -51,6 +55,10 @@ std::unique_ptr<Physics> make_physics(Quantity quantity) {
 // A network as the residual process sees it.
 std::vector<double> features_of(const LayerList& layers) {
   return {std::log(std::max(parameter_bytes(layers), 1.0)), std::log(std::max(saved_bytes(layers), 1.0))};
+}
+
+LevelPlace place_of(const LayerList& layers) {
+  return {layers.net, layers.level, features_of(layers)};
 }
 
 ProcessPoint point_of(const LayerList& layers, int64_t batch) {
@@ -88,6 +96,13 @@ std::vector<double> fit_parameters(const Physics& physics, std::span<const Obser
                        .model = [&](std::span<const double> at,
                                     std::span<double> predicted) { physics.predict(at, inputs, predicted); },
                        .noise = noise});
+}
+
+double noise_of(Quantity quantity, std::span<const Sample* const> samples) {
+  const bool several = std::any_of(samples.begin(), samples.end(), [&](const Sample* sample) {
+    return sample->layers->net != samples.front()->layers->net;
+  });
+  return several ? tuning_of(quantity).noise_of_several : tuning_of(quantity).noise_of_one;
 }
 
 // jobs(i) for i below count, on as many threads as are asked for (0: as there are cores).
@@ -161,38 +176,77 @@ Result<void> StrobeModel::fit(Quantity quantity, std::span<const Sample> samples
     return bad_data(fmt::format("{} measurements of {} passed, expected 2 or more to fit a model", passed.size(),
                                 to_string(quantity)));
   const bool failed = passed.size() < samples.size();
-  const Tuning& tuning = tuning_of(quantity);
-  parameters_ = fit_parameters(*physics_, rows, physics_->priors(rows, failed), {}, tuning.noise);
-  process_ =
-      ResidualProcess(tuning.process, points_of(passed), residuals_of(rows, log_physics(parameters_, inputs_of(rows))));
+  parameters_ = fit_parameters(*physics_, rows, physics_->priors(rows, failed), {}, noise_of(quantity, passed));
+  process_ = ResidualProcess(tuning_of(quantity).process, points_of(passed),
+                             residuals_of(rows, log_physics(parameters_, inputs_of(rows))));
   capacity_ = learn_capacity(trials);
-  calibrate(passed, rows, failed);
+  learn_levels(passed, rows);
+  calibrate_near(passed, rows);
+  calibrate_far(passed, rows, failed);
   return {};
 }
 
-void StrobeModel::calibrate(std::span<const Sample* const> passed, std::span<const ObservedRow> rows, bool failed) {
-  const Tuning& tuning = tuning_of(quantity_);
-  const auto error_of = [&](size_t i, double said, std::span<const double> parameters) {
-    return std::abs(std::log(rows[i].value) - said) / scale_of_error(parameters, rows[i].row);
-  };
-  // Levels of networks that are known: withheld from the process.
-  std::map<const LayerList*, size_t> lists;
-  std::vector<size_t> list_of(rows.size());
-  std::map<std::string, std::vector<size_t>> networks;
+void StrobeModel::learn_levels(std::span<const Sample* const> passed, std::span<const ObservedRow> rows) {
+  curves_ = {};
+  std::map<const LayerList*, std::vector<std::pair<int64_t, double>>> measured;
+  for (size_t i = 0; i < rows.size(); ++i)
+    measured[passed[i]->layers.get()].emplace_back(passed[i]->batch, std::log(rows[i].value));
+  for (const auto& [layers, log_values] : measured) curves_.set(place_of(*layers), log_values);
+}
+
+std::optional<double> StrobeModel::interpolated(const LayerList& layers, int64_t batch,
+                                                std::optional<int64_t> without) const {
+  return curves_.residual(
+      place_of(layers), batch,
+      [&](int64_t at) {
+        const PhysicsRow row = row_of(layers, at);
+        return log_physics(parameters_, std::span(&row, 1)).front();
+      },
+      without);
+}
+
+// Each level is withheld from the process and from the curves: how much either counts, and how far off the two are.
+void StrobeModel::calibrate_near(std::span<const Sample* const> passed, std::span<const ObservedRow> rows) {
+  std::map<const LayerList*, std::vector<size_t>> levels;
+  std::vector<size_t> level_of(rows.size());
+  std::map<const LayerList*, size_t> numbers;
   for (size_t i = 0; i < rows.size(); ++i) {
-    list_of[i] = lists.emplace(passed[i]->layers.get(), lists.size()).first->second;
-    networks[passed[i]->layers->net].push_back(i);
+    const LayerList* layers = passed[i]->layers.get();
+    level_of[i] = numbers.emplace(layers, numbers.size()).first->second;
+    levels[layers].push_back(i);
   }
-  const std::vector<double> modelled = log_physics(parameters_, inputs_of(rows));
-  const std::vector<double> said = process_.without_group(list_of);
+  const std::vector<double> residuals = residuals_of(rows, log_physics(parameters_, inputs_of(rows)));
+  const std::vector<double> said = process_.without_group(level_of);
+  std::vector<std::optional<double>> between(rows.size());
+  std::vector<LevelErrors> errors;
+  for (const auto& [layers, members] : levels) {
+    LevelErrors level;
+    for (const size_t i : members) {
+      between[i] = interpolated(*layers, passed[i]->batch, layers->level);
+      if (!between[i]) break;  // no row of a level at the end has neighbours on both sides
+      level.model.push_back(residuals[i] - said[i]);
+      level.interpolation.push_back(residuals[i] - *between[i]);
+    }
+    if (level.model.size() == members.size()) errors.push_back(std::move(level));
+  }
+  curve_share_ = interpolation_share(errors);
   std::vector<double> near;
-  for (size_t i = 0; i < rows.size(); ++i) near.push_back(error_of(i, modelled[i] + said[i], parameters_));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double share = between[i] ? curve_share_ : 0;
+    const double off = residuals[i] - (1 - share) * said[i] - share * between[i].value_or(0);
+    near.push_back(std::abs(off) / scale_of_error(parameters_, rows[i].row));
+  }
   spread_.near = conformal_quantile(near);
+}
+
+// Each network is withheld from the parameters and the process.
+void StrobeModel::calibrate_far(std::span<const Sample* const> passed, std::span<const ObservedRow> rows, bool failed) {
+  std::map<std::string, std::vector<size_t>> networks;
+  for (size_t i = 0; i < rows.size(); ++i) networks[passed[i]->layers->net].push_back(i);
   if (networks.size() < 2) {
     spread_.far = kFarOfSingle * spread_.near;
     return;
   }
-  // Networks that are not: withheld from parameters and process.
   std::vector<const std::vector<size_t>*> held_back;
   for (const auto& [name, members] : networks) held_back.push_back(&members);
   std::vector<std::vector<double>> errors(held_back.size());
@@ -206,13 +260,14 @@ void StrobeModel::calibrate(std::span<const Sample* const> passed, std::span<con
       others.push_back(rows[i]);
       their_samples.push_back(passed[i]);
     }
-    const auto parameters = fit_parameters(*physics_, others, physics_->priors(others, failed), {}, tuning.noise);
-    const ResidualProcess process(tuning.process, points_of(their_samples),
+    const auto parameters =
+        fit_parameters(*physics_, others, physics_->priors(others, failed), {}, noise_of(quantity_, their_samples));
+    const ResidualProcess process(tuning_of(quantity_).process, points_of(their_samples),
                                   residuals_of(others, log_physics(parameters, inputs_of(others))));
     for (const size_t i : *held_back[fold]) {
       const double log_value = log_physics(parameters, std::span(&rows[i].row, 1)).front() +
                                process.mean(point_of(*passed[i]->layers, passed[i]->batch));
-      errors[fold].push_back(error_of(i, log_value, parameters));
+      errors[fold].push_back(std::abs(std::log(rows[i].value) - log_value) / scale_of_error(parameters, rows[i].row));
     }
   });
   std::vector<double> far;
@@ -224,12 +279,18 @@ Prediction StrobeModel::predict(const LayerList& layers, int64_t batch) const {
   const PhysicsRow row = row_of(layers, batch);
   const ProcessPoint point = point_of(layers, batch);
   const std::vector<double>& parameters = adaptation_ ? adaptation_->parameters : parameters_;
-  double log_value = log_physics(parameters, std::span(&row, 1)).front() + process_.mean(point);
+  double residual = process_.mean(point);
   double closeness = process_.closeness(point);
   if (adaptation_) {
-    log_value += adaptation_->process.mean(point);
+    residual += adaptation_->process.mean(point);
     closeness = std::max(closeness, adaptation_->process.closeness(point));
+  } else if (curve_share_ > 0) {
+    if (const auto between = interpolated(layers, batch)) {
+      residual = (1 - curve_share_) * residual + curve_share_ * *between;
+      closeness = 1;  // nearer than the levels that told how far off this is
+    }
   }
+  const double log_value = log_physics(parameters, std::span(&row, 1)).front() + residual;
   const double error = (closeness * spread_.near + (1 - closeness) * std::max(spread_.far, spread_.near)) *
                        scale_of_error(parameters, row);
   Prediction prediction;

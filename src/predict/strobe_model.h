@@ -1,5 +1,6 @@
 // The suite's own model of memory and latency: a physical model of few parameters (memory_model.cc, latency_model.cc),
-// a Gaussian process on what it leaves over, intervals from networks that were held back. docs/prediction-models.md.
+// a Gaussian process on what it leaves over, interpolation between the levels of a network that was measured, intervals
+// from networks that were held back. docs/prediction-models.md.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "predict/capacity.h"
+#include "predict/level_curves.h"
 #include "predict/model.h"
 #include "predict/physics.h"
 #include "predict/residual_process.h"
@@ -49,14 +51,21 @@ class StrobeModel : public Predictor {
   PhysicsRow row_of(const LayerList& layers, int64_t batch) const;
   std::vector<double> log_physics(std::span<const double> parameters, std::span<const PhysicsRow> rows) const;
   std::vector<Prior> adaptation_priors() const;
+  // log(value / physics) between the measured levels of the network; nothing where there are none around this one.
+  std::optional<double> interpolated(const LayerList& layers, int64_t batch,
+                                     std::optional<int64_t> without = std::nullopt) const;
+  void learn_levels(std::span<const Sample* const> passed, std::span<const ObservedRow> rows);
   double scale_of_error(std::span<const double> parameters, const PhysicsRow& row) const;
-  void calibrate(std::span<const Sample* const> passed, std::span<const ObservedRow> rows, bool failed);
+  void calibrate_near(std::span<const Sample* const> passed, std::span<const ObservedRow> rows);
+  void calibrate_far(std::span<const Sample* const> passed, std::span<const ObservedRow> rows, bool failed);
 
   PredictorOptions options_;
   Quantity quantity_ = Quantity::kLatency;
   std::unique_ptr<Physics> physics_;
   std::vector<double> parameters_;
   ResidualProcess process_;
+  LevelCurves curves_;
+  double curve_share_ = 0;  // of curves_ beside the process
   Spread spread_;
   std::optional<Capacity> capacity_;
   std::optional<Adaptation> adaptation_;

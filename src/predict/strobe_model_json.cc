@@ -1,6 +1,7 @@
 // StrobeModel as JSON and back:
 //   {"quantity": "memory", "parameters": {NAME: number, ...}, "residuals": PROCESS, "interval_90": {"near", "far"},
-//    "capacity": {"log_threshold", "width"}, "adaptation": {"parameters": ..., "residuals": PROCESS}}
+//    "levels": {"share": number, "networks": [{"net", "level", "features": [...], "batches": [...], "log_values":
+//    [...]}]}, "capacity": {"log_threshold", "width"}, "adaptation": {"parameters": ..., "residuals": PROCESS}}
 // with parameters as the physical model has them (logarithms, mostly) and
 //   PROCESS = {"networks": [[FEATURE, ...], ...], "points": [[NETWORK, LOG_BATCH, WEIGHT], ...]}
 #include <fmt/format.h>
@@ -84,6 +85,45 @@ Result<ResidualProcess> process_in(const json& object, const ProcessScale& scale
   return ResidualProcess::restore(scale, std::move(places), std::move(weights));
 }
 
+json curves_to_json(const LevelCurves& curves) {
+  json list = json::array();
+  for (const auto& [net, levels] : curves.networks()) {
+    for (const auto& [level, curve] : levels) {
+      json batches = json::array(), log_values = json::array();
+      for (const auto& [batch, log_value] : curve.log_values) {
+        batches.push_back(batch);
+        log_values.push_back(log_value);
+      }
+      list.push_back({{"net", net},
+                      {"level", level},
+                      {"features", curve.features},
+                      {"batches", std::move(batches)},
+                      {"log_values", std::move(log_values)}});
+    }
+  }
+  return list;
+}
+
+Result<LevelCurves> curves_in(const json& list) {
+  LevelCurves curves;
+  for (const json& item : list) {
+    const auto part = [&](const char* key) { return item.is_object() ? item.value(key, json()) : json(); };
+    const json net = part("net"), level = part("level"), features = part("features"), batches = part("batches"),
+               log_values = part("log_values");
+    if (!net.is_string() || !level.is_number_integer() || !is_numbers(features, kFeatures) || !batches.is_array() ||
+        batches.empty() || !is_numbers(batches, batches.size()) || !is_numbers(log_values, batches.size()))
+      return bad_data("levels: networks: expected net, level, features, batches and log_values of each");
+    std::vector<std::pair<int64_t, double>> values;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      if (!batches[i].is_number_integer() || batches[i].get<int64_t>() < 1)
+        return bad_data("levels: networks: batches: expected whole numbers from 1");
+      values.emplace_back(batches[i].get<int64_t>(), log_values[i].get<double>());
+    }
+    curves.set({net.get<std::string>(), level.get<int64_t>(), features.get<std::vector<double>>()}, values);
+  }
+  return curves;
+}
+
 }  // namespace
 
 json StrobeModel::to_json() const {
@@ -91,6 +131,7 @@ json StrobeModel::to_json() const {
   json object = {{"quantity", to_string(quantity_)},
                  {"parameters", parameters_to_json(names, parameters_)},
                  {"residuals", process_to_json(process_)},
+                 {"levels", {{"share", curve_share_}, {"networks", curves_to_json(curves_)}}},
                  {"interval_90", {{"near", spread_.near}, {"far", spread_.far}}}};
   if (capacity_) object["capacity"] = {{"log_threshold", capacity_->log_threshold}, {"width", capacity_->width}};
   if (adaptation_) {
@@ -108,6 +149,13 @@ Result<void> StrobeModel::from_json(const json& object) {
   set_quantity(known);
   STROBE_ASSIGN(parameters_, parameters_in(object, physics_->parameter_names()));
   STROBE_ASSIGN(process_, process_in(object, process_scale()));
+  const auto levels = object.find("levels");
+  if (levels == object.end() || !levels->is_object() || !levels->contains("networks") ||
+      !levels->at("networks").is_array())
+    return bad_data("levels: expected share and networks");
+  STROBE_ASSIGN(curve_share_, number_in(*levels, "share"));
+  if (!(curve_share_ >= 0 && curve_share_ <= 1)) return bad_data("levels: share: expected 0 .. 1");
+  STROBE_ASSIGN(curves_, curves_in(levels->at("networks")));
   const auto interval = object.find("interval_90");
   if (interval == object.end()) return bad_data("interval_90: expected near and far");
   for (const auto& [key, place] : {std::pair("near", &spread_.near), std::pair("far", &spread_.far)}) {
