@@ -31,7 +31,7 @@ class Random {
   uint64_t state_;
 };
 
-// A threshold needs no more digits than a file should hold: seven, where they still part the samples.
+// A threshold needs no more digits than a file should hold: seven, where they still part the same samples.
 double shortened(double threshold, double low, double high) {
   char text[40];
   const auto written = std::to_chars(std::begin(text), std::end(text), threshold, std::chars_format::scientific, 6);
@@ -44,10 +44,19 @@ double shortened(double threshold, double low, double high) {
 
 class TreeGrower {
  public:
-  // columns: the samples, feature by feature.
-  TreeGrower(std::span<const double> columns, size_t features, std::span<const double> targets,
+  // rows: the samples, `features` numbers each.
+  TreeGrower(std::span<const double> rows, size_t features, std::span<const double> targets,
              const ExtraTreesOptions& options)
-      : columns_(columns), features_(features), targets_(targets), options_(options) {}
+      : rows_(rows),
+        features_(features),
+        targets_(targets),
+        options_(options),
+        low_(features),
+        high_(features),
+        threshold_(features),
+        left_(features),
+        left_sum_(features),
+        right_sum_(features) {}
 
   ExtraTrees::Tree grow(uint64_t seed) {
     random_ = Random(seed);
@@ -72,9 +81,9 @@ class TreeGrower {
         continue;
       }
       tree_.push_back({split.feature, 0, split.threshold});
-      const double* column = column_of(static_cast<size_t>(split.feature));
+      const auto feature = static_cast<size_t>(split.feature);
       const auto middle = std::partition(samples.begin(), samples.end(),
-                                         [&](uint32_t sample) { return column[sample] <= split.threshold; });
+                                         [&](uint32_t sample) { return row_of(sample)[feature] <= split.threshold; });
       const size_t border = now.begin + static_cast<size_t>(middle - samples.begin());
       open.push_back({border, now.end, static_cast<int64_t>(at)});
       open.push_back({now.begin, border, -1});
@@ -89,7 +98,7 @@ class TreeGrower {
     double gain = -std::numeric_limits<double>::infinity();
   };
 
-  const double* column_of(size_t feature) const { return columns_.data() + feature * targets_.size(); }
+  const double* row_of(uint32_t sample) const { return rows_.data() + sample * features_; }
 
   double mean(std::span<const uint32_t> samples) const {
     double sum = 0;
@@ -108,40 +117,84 @@ class TreeGrower {
     if (samples.size() < static_cast<size_t>(options_.min_samples_split) || samples.size() < 2 * least ||
         all_equal(samples))
       return best;
-    // Around the mean, so that the squares of sums below do not cancel.
-    const double centre = mean(samples);
+    find_ranges(samples);
     for (size_t feature = 0; feature < features_; ++feature) {
-      const double* column = column_of(feature);
-      double low = column[samples.front()], high = low;
-      for (const uint32_t sample : samples) {
-        low = std::min(low, column[sample]);
-        high = std::max(high, column[sample]);
-      }
+      const double low = low_[feature], high = high_[feature];
+      threshold_[feature] = high;  // parts nothing
       if (!(low < high)) continue;
-      double threshold = low + random_.uniform() * (high - low);
-      threshold = threshold < high ? shortened(threshold, low, high) : low;
-      size_t left = 0;
-      double left_sum = 0, right_sum = 0;
-      for (const uint32_t sample : samples) {
-        const bool is_left = column[sample] <= threshold;
-        left += is_left ? 1 : 0;
-        (is_left ? left_sum : right_sum) += targets_[sample] - centre;
-      }
+      const double drawn = low + random_.uniform() * (high - low);
+      threshold_[feature] = drawn < high ? drawn : low;
+    }
+    add_up_sides(samples);
+    for (size_t feature = 0; feature < features_; ++feature) {
+      const auto left = static_cast<size_t>(left_[feature]);
       const size_t right = samples.size() - left;
       if (left < least || right < least) continue;
-      const double gain =
-          left_sum * left_sum / static_cast<double>(left) + right_sum * right_sum / static_cast<double>(right);
-      if (gain > best.gain) best = {static_cast<int32_t>(feature), threshold, gain};
+      const double gain = left_sum_[feature] * left_sum_[feature] / static_cast<double>(left) +
+                          right_sum_[feature] * right_sum_[feature] / static_cast<double>(right);
+      if (gain > best.gain) best = {static_cast<int32_t>(feature), threshold_[feature], gain};
     }
+    if (best.feature >= 0) best.threshold = shortened_between(samples, best);
     return best;
   }
 
-  std::span<const double> columns_;
+  // The loops over features are the inner ones: a sample's numbers lie side by side, and several are done at a time.
+  void find_ranges(std::span<const uint32_t> samples) {
+    double* low = low_.data();
+    double* high = high_.data();
+    std::copy_n(row_of(samples.front()), features_, low);
+    std::copy_n(low, features_, high);
+    for (const uint32_t sample : samples.subspan(1)) {
+      const double* row = row_of(sample);
+      for (size_t i = 0; i < features_; ++i) {
+        low[i] = row[i] < low[i] ? row[i] : low[i];
+        high[i] = row[i] > high[i] ? row[i] : high[i];
+      }
+    }
+  }
+
+  // Of each feature, the samples at or below its threshold, and the sums of targets on both sides: around the mean, so
+  // that the squares of sums do not cancel.
+  void add_up_sides(std::span<const uint32_t> samples) {
+    const double centre = mean(samples);
+    const double* threshold = threshold_.data();
+    double *left = left_.data(), *left_sum = left_sum_.data(), *right_sum = right_sum_.data();
+    std::fill_n(left, features_, 0);
+    std::fill_n(left_sum, features_, 0);
+    std::fill_n(right_sum, features_, 0);
+    for (const uint32_t sample : samples) {
+      const double* row = row_of(sample);
+      const double target = targets_[sample] - centre;
+      for (size_t i = 0; i < features_; ++i) {
+        const bool is_left = row[i] <= threshold[i];
+        left[i] += is_left ? 1.0 : 0.0;
+        left_sum[i] += is_left ? target : 0.0;
+        right_sum[i] += is_left ? 0.0 : target;
+      }
+    }
+  }
+
+  double shortened_between(std::span<const uint32_t> samples, const Split& split) const {
+    const auto feature = static_cast<size_t>(split.feature);
+    double low = low_[feature], high = high_[feature];
+    for (const uint32_t sample : samples) {
+      const double value = row_of(sample)[feature];
+      if (value <= split.threshold)
+        low = std::max(low, value);
+      else
+        high = std::min(high, value);
+    }
+    return shortened(split.threshold, low, high);
+  }
+
+  std::span<const double> rows_;
   size_t features_;
   std::span<const double> targets_;
   const ExtraTreesOptions& options_;
   Random random_{0};
   std::vector<uint32_t> order_;
+  // Of the node at hand, by feature.
+  std::vector<double> low_, high_, threshold_, left_, left_sum_, right_sum_;
   ExtraTrees::Tree tree_;
 };
 
@@ -166,17 +219,12 @@ Result<void> check_samples(std::span<const double> rows, size_t features, std::s
 Result<ExtraTrees> ExtraTrees::fit(std::span<const double> rows, size_t features, std::span<const double> targets,
                                    const ExtraTreesOptions& options) {
   STROBE_TRY(check_samples(rows, features, targets, options));
-  std::vector<double> columns(rows.size());
-  for (size_t sample = 0; sample < targets.size(); ++sample)
-    for (size_t feature = 0; feature < features; ++feature)
-      columns[feature * targets.size() + sample] = rows[sample * features + feature];
-
   ExtraTrees forest;
   forest.features_ = features;
   forest.trees_.resize(static_cast<size_t>(options.trees));
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    TreeGrower grower(columns, features, targets, options);
+    TreeGrower grower(rows, features, targets, options);
     for (size_t tree = next++; tree < forest.trees_.size(); tree = next++)
       forest.trees_[tree] = grower.grow(Random(options.seed * 0x10001 + tree).next());
   };
