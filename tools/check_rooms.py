@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = {
     "base": set(),
     "record": {"base"},
-    "inject": {"base", "record"},
+    "gpu": {"base", "record", "trace"},
+    "inject": {"base", "record", "gpu"},
     "collect": {"base"},
     "media": {"base"},
     "sensors": {"base", "media"},

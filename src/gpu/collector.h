@@ -1,0 +1,49 @@
+// Collects what CUPTI tells of this process into a log (log_file.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "strobe/base/result.h"
+
+namespace strobe::gpu {
+
+struct CollectOptions {
+  std::filesystem::path folder;  // of the log; the recorder's, so that both are found together
+  // Called by the driver while it initialises itself: the driver is not to be called, and what was collected is
+  // completed when the process exits.
+  bool in_driver_start = false;
+  bool graph_nodes = false;  // every kernel of a graph, which slows graphs down, instead of one record a launch
+  bool markers = false;      // NVTX as CUPTI sees it, for programs whose NVTX is bound to CUPTI itself
+  size_t buffer_bytes = 2 << 20;
+  size_t most_buffers = 96;
+  int flush_period_ms = 500;  // what a killed process loses at most
+  int stop_timeout_ms = 5000;
+};
+
+struct CollectTotals {
+  uint64_t records = 0;
+  uint64_t dropped = 0;          // no buffer was left; shown with every result
+  bool flush_timed_out = false;  // CUPTI did not answer at the end: what it still had is lost
+};
+
+// Begins; one at a time in a process. Says in one line why it is not possible: no driver, no device, no CUPTI, another
+// client, no permission. Errors: kUnsupported, kIo, kUsage (already collecting).
+Result<void> start_collecting(const CollectOptions& options);
+// Collects what is still under way and completes the log; does nothing where nothing was begun.
+CollectTotals stop_collecting();
+bool collecting();
+
+// start_collecting(), but a reason against it goes into a log of its own, so that the trace tells it. False: off.
+bool start_collecting_or_say_why(const CollectOptions& options);
+
+// Ties the recorder's clock to CLOCK_MONOTONIC by marks, so that logs and recorder come together (kClockMark of
+// gpu/timeline). Does nothing while nothing records.
+inline constexpr const char* kClockMark = "strobe.clock";
+inline constexpr const char* kClockKey = "monotonic_ns";         // read just before the mark
+inline constexpr const char* kClockAfterKey = "monotonic_after";  // read just after the mark before this one
+void mark_clock();
+
+}  // namespace strobe::gpu

@@ -1,0 +1,47 @@
+// Whether GPU work can be collected here, and if not, why, in one line.
+#pragma once
+
+#include <string>
+
+#include "gpu/cupti.h"
+
+namespace strobe::gpu {
+
+struct DriverFacts {
+  int version = 0;  // as cuDriverGetVersion gives it: 13000 is CUDA 13.0
+  int devices = 0;
+};
+// Opens libcuda.so.1 (STROBE_CUDA_LIBRARY), initialises it and counts devices. Not to be called from within the
+// driver's own initialisation. Errors: kUnsupported, with the reason: no driver, no device, ...
+Result<DriverFacts> probe_driver();
+
+// A subscription is held while collecting, as a lock: the activity interface itself lets two clients spoil each other's
+// records.
+class Subscription {
+ public:
+  // Errors: kUnsupported ("another CUPTI client: NAME", no permission, ...).
+  static Result<Subscription> take(const Cupti& cupti);
+  Subscription(Subscription&& other) noexcept;
+  Subscription& operator=(Subscription&&) = delete;
+  ~Subscription();
+
+ private:
+  Subscription(cupti::Subscriber handle, cupti::Code (*unsubscribe)(cupti::Subscriber))
+      : handle_(handle), unsubscribe_(unsubscribe) {}
+  cupti::Subscriber handle_;
+  cupti::Code (*unsubscribe_)(cupti::Subscriber);
+};
+
+// For people: what works, or the first thing that does not.
+struct Probe {
+  bool works = false;
+  bool has_driver = false;
+  std::string line;  // "2 devices, CUDA 13.0, CUPTI 130001 (/usr/.../libcupti.so.13)", or why collection is off
+};
+Probe probe();
+
+// "only administrators" where the driver's parameters say so, of /proc/driver/nvidia/params or a copy of it. Counters
+// need that right; tracing kernels does not.
+std::string counter_restriction(const std::string& params_file = "/proc/driver/nvidia/params");
+
+}  // namespace strobe::gpu

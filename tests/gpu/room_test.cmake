@@ -1,0 +1,22 @@
+# NVIDIA's headers of CUPTI, which our own declarations are held against: wheels nvidia-cuda-cupti and
+# nvidia-cuda-runtime (for cuda.h), or an installed toolkit.
+find_path(STROBE_CUPTI_INCLUDE cupti.h
+  PATHS ${STROBE_SITE_PACKAGES}/nvidia/cu13/include /usr/local/cuda/include /usr/local/cuda/extras/CUPTI/include)
+find_path(STROBE_CUDA_INCLUDE cuda.h PATHS ${STROBE_SITE_PACKAGES}/nvidia/cu13/include /usr/local/cuda/include)
+if(STROBE_CUPTI_INCLUDE AND STROBE_CUDA_INCLUDE)
+  set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/abi_test.cc APPEND PROPERTY COMPILE_DEFINITIONS STROBE_HAVE_CUPTI_HEADERS)
+  set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/abi_test.cc APPEND PROPERTY
+    COMPILE_OPTIONS -isystem ${STROBE_CUPTI_INCLUDE} -isystem ${STROBE_CUDA_INCLUDE} -Wno-pedantic)
+endif()
+target_link_libraries(strobe_gpu_test PRIVATE strobe_gpu_timeline)
+
+# The stand-in for NVIDIA's libraries, whole and without what CUPTI may lack.
+foreach(fake strobe_fake_gpu strobe_fake_gpu_old)
+  add_library(${fake} MODULE ${CMAKE_CURRENT_LIST_DIR}/fake_gpu.cc)
+  target_include_directories(${fake} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${fake} PRIVATE ${CMAKE_DL_LIBS})
+  strobe_warnings(${fake})
+  add_dependencies(strobe_gpu_test ${fake})
+endforeach()
+target_compile_definitions(strobe_fake_gpu_old PRIVATE FAKE_WITHOUT_OPTIONAL)
+include(${CMAKE_CURRENT_LIST_DIR}/record_gpu.cmake OPTIONAL)
