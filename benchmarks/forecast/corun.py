@@ -79,7 +79,7 @@ def draw_sets(count, rng, left_out=()):
         use = sum(POOL[n][1] * POOL[n][2] for n in chosen) / 1000
         if 0.35 <= use <= 0.85 and chosen not in left_out:
             sets.add(chosen)
-    return sorted(sets, key=lambda s: rng.random())
+    return sorted(sorted(sets), key=lambda s: rng.random())  # the same in every process
 
 
 def kendall(a, b):

@@ -205,8 +205,8 @@ def main():
             real = row["measured"][q] / row["measured_before"][q] - 1
             said = row["what_if"][q] / row.get("before", row["measured_before"])[q] - 1
             if abs(real) > 0.05:
-                right.append(said * real > 0)
-        print(f"direction of {label} right in {sum(right)} of {len(right)} changes larger than 5 %"
+                right.append(float(said * real > 0))
+        print(f"direction of {label} right in {int(sum(right))} of {len(right)} changes larger than 5 %"
               f" ({100 * statistics.mean(right):.0f} %)")
 
 

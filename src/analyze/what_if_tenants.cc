@@ -370,6 +370,28 @@ Result<std::pair<std::string, double>> parse_tenant_value(const std::string& fla
 }
 
 void use_policy(ReplayModel& model, ServePolicy policy) {
+  // Tenants that ran at once on cores held nothing else: their work (not what stages do besides) takes turns from now
+  // on.
+  const bool has_device = std::any_of(model.resources.begin(), model.resources.end(), [](const TenantResource& one) {
+    return one.kind == ResourceKind::kExclusive || one.kind == ResourceKind::kShared;
+  });
+  if (!has_device && policy != ServePolicy::kConcurrent) {
+    const auto device = static_cast<int32_t>(model.resources.size());
+    bool found = false;
+    for (ReplayOperation& operation : model.operations) {
+      if (operation.resource == kNone || operation.name == 0 ||
+          model.resources[static_cast<size_t>(operation.resource)].kind != ResourceKind::kCores ||
+          model.classes[static_cast<size_t>(operation.kind)] == "cpu")
+        continue;
+      operation.resource = device;
+      found = true;
+    }
+    if (found) {
+      TenantResource made;
+      made.name = "device";
+      model.resources.push_back(std::move(made));
+    }
+  }
   for (TenantResource& resource : model.resources) {
     const bool is_device = resource.kind == ResourceKind::kExclusive || resource.kind == ResourceKind::kShared;
     const std::string& name = resource.name;

@@ -53,11 +53,14 @@ TEST(WhatIfTenants, ChangesByHand) {
     EXPECT_TRUE(answer) << answer.error().to_string();
     EXPECT_TRUE(answer->is_reliable);
     EXPECT_NEAR(answer->tenants[0].before.p50_ms, 0.3, 1e-9);
+    EXPECT_NEAR(answer->tenants[0].no_interference.p50_ms, 0.1, 1e-9);
     return answer->tenants[0].after.p50_ms;
   };
   TenantWhatIfOptions faster;
   faster.scales.push_back(parse_tenant_scale("tenant=b:0.5").value());
   EXPECT_NEAR(p50(faster), 0.15, 1e-9);
+  // Split equally: b has 50 of its 150 left when a comes, so a has half the device for 100 and all of it for 50.
+  EXPECT_NEAR(what_if_tenants(timeline, faster)->tenants[0].equal_share.p50_ms, 0.15, 1e-9);
   TenantWhatIfOptions alone;
   alone.removed.push_back(parse_tenant_selector("tenant=b").value());
   EXPECT_NEAR(p50(alone), 0.1, 1e-9);
@@ -67,6 +70,32 @@ TEST(WhatIfTenants, ChangesByHand) {
   TenantWhatIfOptions rate;
   rate.rates.emplace_back("b", 10);  // one in a hundred of a's frames meets it
   EXPECT_NEAR(p50(rate), 0.1, 1e-9);
+}
+
+// Two tenants at once on two cores, 300 us each from the same time on: in turns the second one is done at 600.
+TEST(WhatIfTenants, WhoRanAtOnceOnCoresTakesTurns) {
+  TenantMaker maker("a,b");
+  maker.timeline.facts["tenants.policy"] = "concurrent";
+  maker.timeline.facts["tenants.resource.cpu:0-1"] = "cores=2";
+  maker.timeline.facts["tenant.a.cpu"] = maker.timeline.facts["tenant.b.cpu"] = "cpu:0-1";
+  maker.timeline.facts["tenant.b.priority"] = "1";
+  const int32_t a = maker.lane(1), b = maker.lane(2);
+  for (int64_t i = 0; i < 12; ++i) {
+    const int64_t at = 1000 * i;
+    for (const auto& [name, lane] : {std::pair("a", a), std::pair("b", b)}) {
+      maker.frame(name, lane, i, at, at + 300);
+      maker.stage(name, lane, i, "infer", at, at + 300);
+      maker.operation("conv", lane, "cpu:0-1", "compute", at, at, at + 300);
+    }
+  }
+  const trace::Timeline timeline = maker.finish();
+  TenantWhatIfOptions options;
+  options.policy = ServePolicy::kPriority;
+  const auto answer = what_if_tenants(timeline, options);
+  ASSERT_TRUE(answer) << answer.error().to_string();
+  EXPECT_NEAR(answer->tenants[0].before.p50_ms, 0.3, 1e-9);
+  EXPECT_NEAR(answer->tenants[0].after.p50_ms, 0.6, 1e-9);
+  EXPECT_NEAR(answer->tenants[1].after.p50_ms, 0.3, 1e-9);
 }
 
 TEST(WhatIfTenants, SaysWhatCannotBeAsked) {
