@@ -1,9 +1,10 @@
-// Latency of a training step, ms:
+// Latency of a training step or an inference, ms:
 //   latency = (host^p + device^p)^(1/p)
 //   host    = start + launch * operations                       the rate at which work can be handed over
 //   device  = fixed + update * parameter GB + batch * item      the time that the work takes
 //   item    = sum over convolutions of alpha_kind * GFLOP + beta_kind * GB, in each of forward, gradient of the input
-//             (but of the first layer) and gradient of the weights, + sum over all else of beta_class * GB
+//             (but of the first layer) and gradient of the weights (an inference has forward only), + sum over all else
+//             of beta_class * GB
 // Convolutions are matrix products whose sides are cut into tiles: a side of n channels costs as n + tile. Depthwise
 // ones are not. Their kinds: stem (up to 4 input channels), 1x1, 3x3 of stride 1 (which libraries run by Winograd's
 // algorithm, with transformed copies of input and output to write and read), others, depthwise.
@@ -50,7 +51,8 @@ constexpr size_t beta_of(size_t kind) {
 
 struct ConvTerm {
   ConvKind kind = kOther;
-  double to_input = 1;     // 0 for the first layer: nobody asks for the gradient of the network's input
+  double to_weights = 1;   // 0 for an inference, which has no gradients
+  double to_input = 1;     // 0 for that, and for the first layer: nobody asks for the gradient of the network's input
   double positions = 0;    // of the output, of an item
   double in = 0, out = 0;  // channels of a group
   double kernel = 0;       // numbers of a window
@@ -62,15 +64,15 @@ struct LatencyTerms : NetworkTerms {
   std::vector<ConvTerm> convolutions;
   std::array<double, kTrafficKinds> gb{};  // moved by all else in a step, of an item
   double operations = 0;
-  double parameters_gb = 0;
+  double update_gb = 0;  // of parameters
 };
 
 // How often a step reads or writes a convolution's input and output. Winograd's transformed copies double it; the
 // gradient of depthwise weights reads its operands anew for every number of the window, of which caches save part:
 // taken as one pass for a window of 3 x 3.
 double passes_of(const ConvTerm& conv) {
-  if (conv.kind == kDepthwise) return 1 + conv.to_input + conv.kernel / 9;
-  return (conv.kind == k3x3 ? 2 : 1) * (2 + conv.to_input);
+  if (conv.kind == kDepthwise) return 1 + conv.to_input + conv.to_weights * conv.kernel / 9;
+  return (conv.kind == k3x3 ? 2 : 1) * (1 + conv.to_weights + conv.to_input);
 }
 
 double gigabytes(double elements) {
@@ -84,10 +86,11 @@ ConvKind kind_of(const LayerRow& row) {
   return row.kh == 3 && row.kw == 3 && row.sh == 1 && row.sw == 1 ? k3x3 : kOther;
 }
 
-ConvTerm convolution(const LayerRow& row) {
+ConvTerm convolution(const LayerRow& row, bool training) {
   ConvTerm term;
   term.kind = kind_of(row);
-  term.to_input = row.inputs.empty() || row.inputs.front() < 0 ? 0 : 1;
+  term.to_weights = training ? 1 : 0;
+  term.to_input = !training || row.inputs.empty() || row.inputs.front() < 0 ? 0 : 1;
   term.positions = row.type == LayerKind::kConvTranspose ? static_cast<double>(row.ih * row.iw)
                                                          : static_cast<double>(row.oh * row.ow);
   term.groups = static_cast<double>(row.groups);
@@ -136,33 +139,72 @@ void add_traffic(const LayerRow& row, LatencyTerms& terms) {
   }
 }
 
+// The same where nothing comes back.
+void add_forward_traffic(const LayerRow& row, LatencyTerms& terms) {
+  const double in = gigabytes(row.in_elements()), out = gigabytes(row.out_elements());
+  switch (row.type) {
+    case LayerKind::kBatchNorm:
+      terms.gb[kBatchNorm] += 2 * out;
+      break;
+    case LayerKind::kRelu:
+    case LayerKind::kRelu6:
+    case LayerKind::kActivation:
+    case LayerKind::kSoftmax:
+    case LayerKind::kCat:
+      terms.gb[kElementwise] += 2 * out;
+      break;
+    case LayerKind::kAdd:
+      terms.gb[kElementwise] += 3 * out;
+      break;
+    case LayerKind::kMaxPool:
+    case LayerKind::kAveragePool:
+    case LayerKind::kUpsample:
+      terms.gb[kPool] += in + out;
+      break;
+    case LayerKind::kConv:
+    case LayerKind::kConvTranspose:
+    case LayerKind::kLinear:
+    case LayerKind::kSlice:
+      break;
+  }
+}
+
 class LatencyPhysics : public Physics {
  public:
+  explicit LatencyPhysics(const Setting& setting) : setting_(setting) {}
+
   std::shared_ptr<const NetworkTerms> terms(const LayerList& layers) const override {
     auto terms = std::make_shared<LatencyTerms>();
+    const bool training = setting_.stage == Stage::kTraining;
     std::vector<int> readers(layers.rows.size(), 0);
     for (const LayerRow& row : layers.rows) {
       if (row.type == LayerKind::kConv || row.type == LayerKind::kConvTranspose) {
-        terms->convolutions.push_back(convolution(row));
+        terms->convolutions.push_back(convolution(row, training));
       } else if (row.type == LayerKind::kLinear) {
         terms->convolutions.push_back({.kind = k1x1,
+                                       .to_weights = training ? 1.0 : 0.0,
+                                       .to_input = training ? 1.0 : 0.0,
                                        .positions = 1,
                                        .in = static_cast<double>(row.ic),
                                        .out = static_cast<double>(row.oc),
                                        .kernel = 1,
                                        .gb = gigabytes(row.in_elements() + row.out_elements())});
       }
-      add_traffic(row, *terms);
+      if (training)
+        add_traffic(row, *terms);
+      else
+        add_forward_traffic(row, *terms);
       for (const int32_t from : row.inputs) {
         if (from >= 0) ++readers[from];
       }
     }
     for (size_t i = 0; i < layers.rows.size(); ++i) {
       // Gradients of a tensor that several rows read are added up: read twice, write.
-      if (readers[i] > 1) terms->gb[kElementwise] += 3 * (readers[i] - 1) * gigabytes(layers.rows[i].out_elements());
+      if (training && readers[i] > 1)
+        terms->gb[kElementwise] += 3 * (readers[i] - 1) * gigabytes(layers.rows[i].out_elements());
     }
     terms->operations = static_cast<double>(layers.rows.size());
-    terms->parameters_gb = parameter_bytes(layers) * 1e-9;
+    terms->update_gb = training ? parameter_bytes(layers) * 1e-9 : 0;
     return terms;
   }
 
@@ -205,7 +247,7 @@ class LatencyPhysics : public Physics {
       if (last != &terms) item = time_of_item(at, terms);
       last = &terms;
       const double host = at[kStart] + at[kLaunch] * terms.operations;
-      const double device = at[kFixed] + at[kBeta] * at[kUpdate] * terms.parameters_gb + rows[i].batch * item;
+      const double device = at[kFixed] + at[kBeta] * at[kUpdate] * terms.update_gb + rows[i].batch * item;
       const double p = 1 + at[kSharpness], most = std::max(host, device);
       log_values[i] = std::log(most) + std::log1p(std::pow(std::min(host, device) / most, p)) / p;
     }
@@ -220,11 +262,11 @@ class LatencyPhysics : public Physics {
     for (const ConvTerm& conv : terms.convolutions) {
       double products = 0;  // in the three directions
       if (conv.kind == kDepthwise) {
-        products = (2 + conv.to_input) * conv.out * conv.kernel;
+        products = (1 + conv.to_weights + conv.to_input) * conv.out * conv.kernel;
       } else {
         products = (conv.out + wide) * (conv.in * conv.kernel + deep) +
                    conv.to_input * (conv.in + wide) * (conv.out * conv.kernel + deep) +
-                   (conv.out + wide) * (conv.in * conv.kernel + wide);
+                   conv.to_weights * (conv.out + wide) * (conv.in * conv.kernel + wide);
       }
       compute += at[alpha_of(conv.kind)] * 2e-9 * conv.positions * conv.groups * products;
       traffic += at[beta_of(conv.kind)] * passes_of(conv) * conv.gb;
@@ -245,12 +287,14 @@ class LatencyPhysics : public Physics {
     const double scale = ratios[ratios.size() / 2];
     for (const size_t time : {kStart, kLaunch, kFixed, kAlpha, kBeta}) priors[time].centre += scale;
   }
+
+  Setting setting_;
 };
 
 }  // namespace
 
-std::unique_ptr<Physics> make_latency_physics() {
-  return std::make_unique<LatencyPhysics>();
+std::unique_ptr<Physics> make_latency_physics(const Setting& setting) {
+  return std::make_unique<LatencyPhysics>(setting);
 }
 
 }  // namespace strobe::predict

@@ -16,7 +16,7 @@ constexpr int64_t kMaxBatch = int64_t{1} << 24;
 
 struct Columns {
   size_t net, level, batch, quantity, value, unit, passed;
-  std::optional<size_t> stage, engine, error;
+  std::optional<size_t> stage, engine, device, error;
 
   static Result<Columns> of(const CsvText& csv) {
     Columns columns{};
@@ -29,6 +29,7 @@ struct Columns {
     STROBE_ASSIGN(columns.passed, csv.column("passed"));
     columns.stage = csv.find("stage");
     columns.engine = csv.find("engine");
+    columns.device = csv.find("device");
     columns.error = csv.find("error");
     return columns;
   }
@@ -55,6 +56,7 @@ Result<Measurement> parse_row(const CsvText& csv, const Columns& columns, size_t
   };
   measured.stage = text(columns.stage);
   measured.engine = text(columns.engine);
+  measured.device = text(columns.device);
   measured.error = text(columns.error);
   return measured;
 }
@@ -79,6 +81,10 @@ Result<void> keep_one(std::vector<Measurement>& measurements, Quantity quantity,
 }
 
 }  // namespace
+
+std::string_view to_string(Stage stage) {
+  return stage == Stage::kTraining ? "training" : "inference";
+}
 
 std::string_view to_string(Quantity quantity) {
   return quantity == Quantity::kLatency ? "latency" : "memory";
@@ -160,7 +166,12 @@ Result<Dataset> join(const std::vector<LayerList>& lists, const std::vector<Meas
       ++dataset.failed_otherwise;
       continue;
     }
-    dataset.samples.push_back({found->second, measured.batch, measured.value.value_or(0), measured.passed});
+    dataset.samples.push_back({found->second,
+                               measured.batch,
+                               measured.value.value_or(0),
+                               measured.passed,
+                               {measured.stage == to_string(Stage::kInference) ? Stage::kInference : Stage::kTraining,
+                                measured.device == "cpu"}});
   }
   dataset.levels_without_layers.assign(missing.begin(), missing.end());
   return dataset;

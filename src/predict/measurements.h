@@ -21,6 +21,16 @@ std::string_view to_string(Quantity quantity);             // "latency", "memory
 Result<Quantity> parse_quantity(const std::string& name);  // kUsage naming the two
 std::string_view unit_of(Quantity quantity);               // "ms", "MiB"
 
+enum class Stage : uint8_t { kTraining, kInference };
+std::string_view to_string(Stage stage);  // "training", "inference"
+
+// What was run, and where its tensors lay.
+struct Setting {
+  Stage stage = Stage::kTraining;
+  bool host = false;  // in the host's memory, which no caching allocator hands out
+  bool operator==(const Setting&) const = default;
+};
+
 struct Measurement {
   std::string net;
   int64_t level = 0;
@@ -28,13 +38,13 @@ struct Measurement {
   std::string quantity;
   std::optional<double> value;  // of a row that passed always, > 0
   std::string unit;
-  bool passed = false;                  // false: the measurement ran out of memory or time
-  std::string stage = {}, engine = {};  // "training", "torch"; empty where the file does not say
-  std::string error = {};               // of a row that failed, where the file says why
+  bool passed = false;                               // false: the measurement ran out of memory or time
+  std::string stage = {}, engine = {}, device = {};  // "training", "torch", "cpu"; empty where the file does not say
+  std::string error = {};                            // of a row that failed, where the file says why
 };
 
-// The columns net, level, bs, quantity, value, unit and passed, in any order, and stage, engine and error where they
-// are there; others are passed over. Repeated rows are kept. Errors: kBadData with line and column and what was
+// The columns net, level, bs, quantity, value, unit and passed, in any order, and stage, engine, device and error where
+// they are there; others are passed over. Repeated rows are kept. Errors: kBadData with line and column and what was
 // expected.
 Result<std::vector<Measurement>> parse_measurements(std::string text);
 // Errors: those, after the path; kNotFound, kIo.
@@ -46,6 +56,7 @@ struct Sample {
   int64_t batch = 0;
   double value = 0;  // in unit_of() the quantity; meaningless unless passed
   bool passed = false;
+  Setting setting = {};  // the same for all that a model is fitted on; training and not the host where files do not say
 };
 
 // The measurements of one quantity, joined with layer lists by network and level.

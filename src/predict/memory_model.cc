@@ -1,10 +1,10 @@
-// Memory of a training step, MiB:
-//   need   = base + copies * parameters + held * reserved
+// Memory of a training step or an inference, MiB:
+//   need   = base + copies * parameters + held * activations
 //   memory = need, bent smoothly at a floor from below and at a capacity from above:
 //            u = (floor^p + need^p)^(1/p),  memory = (u^-q + capacity^-q)^(-1/q)
-// reserved is what the caching allocator asks of the device for activations, gradients of activations and workspace
-// (training_memory.h). A network without linear layers never loads the library of matrix products: its base and floor
-// are smaller by a share of the floor.
+// activations: held_bytes(), what the caching allocator asks of the device for activations, gradients of activations
+// and workspace (training_memory.h), or what of them lives at once on the host. A network without linear layers never
+// loads the library of matrix products: its base and floor are smaller by a share of the floor.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -45,7 +45,7 @@ Bent bend(std::span<const double> at, const PhysicsRow& row) {
   const double floor = std::exp(at[kFloor]);
   // Parameters on their way may ask for a negative base; what is held never is.
   const double base = std::max(std::exp(at[kBase]) - library * floor, 0.0);
-  const double need = base + std::exp(at[kCopies]) * terms.parameters_mib + std::exp(at[kHeld]) * row.reserved / kMiB;
+  const double need = base + std::exp(at[kCopies]) * terms.parameters_mib + std::exp(at[kHeld]) * row.held / kMiB;
   const double p = std::exp(at[kFloorBend]), q = std::exp(at[kCapacityBend]);
   Bent bent{};
   bent.floor = std::log(floor * std::max(1 - library, 1e-3));
@@ -57,6 +57,8 @@ Bent bend(std::span<const double> at, const PhysicsRow& row) {
 
 class MemoryPhysics : public Physics {
  public:
+  explicit MemoryPhysics(const Setting& setting) : setting_(setting) {}
+
   std::shared_ptr<const NetworkTerms> terms(const LayerList& layers) const override {
     auto terms = std::make_shared<MemoryTerms>();
     terms->parameters_mib = parameter_bytes(layers) / kMiB;
@@ -82,7 +84,13 @@ class MemoryPhysics : public Physics {
     priors[kBase] = {std::log(0.7 * quantile(0.02)), 0.3};
     // Parameters, gradients and momentum are three copies; the first steps have fewer.
     priors[kCopies] = {std::log(2.6), 0.2};
+    if (setting_.stage == Stage::kInference) priors[kCopies] = {0, 0.2};
     priors[kHeld] = {0, 0.05};
+    if (setting_.host) {
+      // Nobody knows what a library of the host's packs and copies besides, or how often it keeps weights.
+      priors[kCopies].deviation = 0.5;
+      priors[kHeld] = {std::log(1.5), 0.5};
+    }
     priors[kFloorBend] = {std::log(8.0), 0.5};
     priors[kCapacityBend] = {std::log(30.0), 0.5};
     priors[kLibrary] = {0.12, 0.02};  // a share, no logarithm; docs/prediction-models.md says where it is from
@@ -100,12 +108,22 @@ class MemoryPhysics : public Physics {
     // d seen / d need of the two bends, each the weight of its own term.
     return std::exp(p * (bent.need - bent.raised)) * std::exp(-q * (bent.raised - bent.seen));
   }
+
+ private:
+  Setting setting_;
 };
 
 }  // namespace
 
-std::unique_ptr<Physics> make_memory_physics() {
-  return std::make_unique<MemoryPhysics>();
+double held_bytes(const Setting& setting, const LayerList& layers, int64_t batch) {
+  const StepMemory memory = setting.stage == Stage::kInference ? inference_memory(layers, batch)
+                            : setting.host                     ? training_step_memory(layers, batch, 0)
+                                                               : training_step_memory(layers, batch);
+  return setting.host ? memory.peak_live : memory.reserved;
+}
+
+std::unique_ptr<Physics> make_memory_physics(const Setting& setting) {
+  return std::make_unique<MemoryPhysics>(setting);
 }
 
 }  // namespace strobe::predict

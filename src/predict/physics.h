@@ -1,5 +1,5 @@
-// A physical model of one quantity of a training step: few parameters, each with a meaning, a prior and a unit. What it
-// does not explain is left to a ResidualProcess (strobe_model.h).
+// A physical model of one quantity of a training step or an inference: few parameters, each with a meaning, a prior and
+// a unit. What it does not explain is left to a ResidualProcess (strobe_model.h).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct NetworkTerms {
 struct PhysicsRow {
   std::shared_ptr<const NetworkTerms> network;
   double batch = 1;
-  double reserved = 0;  // bytes that training_step_memory() says
+  double held = 0;  // bytes of activations: held_bytes()
 };
 
 // A row that was measured.
@@ -48,7 +48,11 @@ class Physics {
   virtual double sensitivity(std::span<const double> parameters, const PhysicsRow& row) const = 0;
 };
 
-std::unique_ptr<Physics> make_memory_physics();   // memory_model.cc
-std::unique_ptr<Physics> make_latency_physics();  // latency_model.cc
+// Of activations and what goes with them, in a step of the setting's stage: what a caching allocator reserves for them,
+// or, in the host's memory, what of them lives at once.
+double held_bytes(const Setting& setting, const LayerList& layers, int64_t batch);
+
+std::unique_ptr<Physics> make_memory_physics(const Setting& setting = {});   // memory_model.cc
+std::unique_ptr<Physics> make_latency_physics(const Setting& setting = {});  // latency_model.cc
 
 }  // namespace strobe::predict

@@ -48,8 +48,8 @@ const Tuning& tuning_of(Quantity quantity) {
   return quantity == Quantity::kLatency ? latency : memory;
 }
 
-std::unique_ptr<Physics> make_physics(Quantity quantity) {
-  return quantity == Quantity::kLatency ? make_latency_physics() : make_memory_physics();
+std::unique_ptr<Physics> make_physics(Quantity quantity, const Setting& setting) {
+  return quantity == Quantity::kLatency ? make_latency_physics(setting) : make_memory_physics(setting);
 }
 
 // A network as the residual process sees it.
@@ -123,9 +123,10 @@ int StrobeModel::feature_version() const {
   return kFeatureVersion;
 }
 
-void StrobeModel::set_quantity(Quantity quantity) {
+void StrobeModel::set_target(Quantity quantity, const Setting& setting) {
   quantity_ = quantity;
-  physics_ = make_physics(quantity);
+  setting_ = setting;
+  physics_ = make_physics(quantity, setting);
 }
 
 const ProcessScale& StrobeModel::process_scale() const {
@@ -137,7 +138,7 @@ const ProcessScale& StrobeModel::adaptation_scale() const {
 }
 
 PhysicsRow StrobeModel::row_of(const LayerList& layers, int64_t batch) const {
-  return {physics_->terms(layers), static_cast<double>(batch), training_step_memory(layers, batch).reserved};
+  return {physics_->terms(layers), static_cast<double>(batch), held_bytes(setting_, layers, batch)};
 }
 
 std::vector<double> StrobeModel::log_physics(std::span<const double> parameters,
@@ -152,12 +153,12 @@ double StrobeModel::scale_of_error(std::span<const double> parameters, const Phy
 }
 
 Result<void> StrobeModel::fit(Quantity quantity, std::span<const Sample> samples) {
-  set_quantity(quantity);
+  set_target(quantity, samples.empty() ? Setting{} : samples.front().setting);
   adaptation_.reset();
 
   // Repeated measurements and the batches of a network share what they are computed from.
   std::map<const LayerList*, std::shared_ptr<const NetworkTerms>> terms;
-  std::map<std::pair<const LayerList*, int64_t>, double> reserved;
+  std::map<std::pair<const LayerList*, int64_t>, double> held;
   std::vector<const Sample*> passed;
   std::vector<ObservedRow> rows;
   std::vector<Trial> trials;
@@ -165,12 +166,12 @@ Result<void> StrobeModel::fit(Quantity quantity, std::span<const Sample> samples
     const LayerList* layers = sample.layers.get();
     if (!terms.contains(layers)) terms[layers] = physics_->terms(*layers);
     const auto place = std::pair(layers, sample.batch);
-    if (!reserved.contains(place)) reserved[place] = training_step_memory(*layers, sample.batch).reserved;
-    trials.push_back({log_footprint(*layers, reserved[place]), sample.passed});
+    if (!held.contains(place)) held[place] = held_bytes(setting_, *layers, sample.batch);
+    trials.push_back({log_footprint(*layers, held[place]), sample.passed});
     if (!sample.passed) continue;
     if (!(sample.value > 0)) return bad_data(fmt::format("a measurement of {} is not positive", layers->net));
     passed.push_back(&sample);
-    rows.push_back({{terms[layers], static_cast<double>(sample.batch), reserved[place]}, sample.value});
+    rows.push_back({{terms[layers], static_cast<double>(sample.batch), held[place]}, sample.value});
   }
   if (passed.size() < 2)
     return bad_data(fmt::format("{} measurements of {} passed, expected 2 or more to fit a model", passed.size(),
@@ -297,7 +298,7 @@ Prediction StrobeModel::predict(const LayerList& layers, int64_t batch) const {
   prediction.value = std::exp(log_value);
   prediction.low = std::exp(log_value - error);
   prediction.high = std::exp(log_value + error);
-  if (capacity_) prediction.fits = capacity_->chance(log_footprint(layers, row.reserved));
+  if (capacity_) prediction.fits = capacity_->chance(log_footprint(layers, row.held));
   return prediction;
 }
 

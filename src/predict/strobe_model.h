@@ -45,7 +45,7 @@ class StrobeModel : public Predictor {
     ResidualProcess process;
   };
 
-  void set_quantity(Quantity quantity);  // and the physical model of it; forgets nothing else
+  void set_target(Quantity quantity, const Setting& setting);  // and the physical model of it; forgets nothing else
   const ProcessScale& process_scale() const;
   const ProcessScale& adaptation_scale() const;
   PhysicsRow row_of(const LayerList& layers, int64_t batch) const;
@@ -61,6 +61,7 @@ class StrobeModel : public Predictor {
 
   PredictorOptions options_;
   Quantity quantity_ = Quantity::kLatency;
+  Setting setting_;
   std::unique_ptr<Physics> physics_;
   std::vector<double> parameters_;
   ResidualProcess process_;

@@ -1,5 +1,6 @@
 // StrobeModel as JSON and back:
-//   {"quantity": "memory", "parameters": {NAME: number, ...}, "residuals": PROCESS, "interval_90": {"near", "far"},
+//   {"quantity": "memory", "stage": "training", "host": false, "parameters": {NAME: number, ...}, "residuals": PROCESS,
+//   "interval_90": {"near", "far"},
 //    "levels": {"share": number, "networks": [{"net", "level", "features": [...], "batches": [...], "log_values":
 //    [...]}]}, "capacity": {"log_threshold", "width"}, "adaptation": {"parameters": ..., "residuals": PROCESS}}
 // with parameters as the physical model has them (logarithms, mostly) and
@@ -129,6 +130,8 @@ Result<LevelCurves> curves_in(const json& list) {
 json StrobeModel::to_json() const {
   const auto names = physics_->parameter_names();
   json object = {{"quantity", to_string(quantity_)},
+                 {"stage", to_string(setting_.stage)},
+                 {"host", setting_.host},
                  {"parameters", parameters_to_json(names, parameters_)},
                  {"residuals", process_to_json(process_)},
                  {"levels", {{"share", curve_share_}, {"networks", curves_to_json(curves_)}}},
@@ -146,7 +149,12 @@ Result<void> StrobeModel::from_json(const json& object) {
   const auto quantity = object.find("quantity");
   if (quantity == object.end() || !quantity->is_string()) return bad_data("quantity: expected latency or memory");
   STROBE_ASSIGN(const Quantity known, parse_quantity(quantity->get<std::string>()));
-  set_quantity(known);
+  const std::string stage = object.contains("stage") && object["stage"].is_string() ? object["stage"] : json("");
+  if (stage != to_string(Stage::kTraining) && stage != to_string(Stage::kInference))
+    return bad_data("stage: expected training or inference");
+  if (!object.contains("host") || !object["host"].is_boolean()) return bad_data("host: expected true or false");
+  set_target(known, {stage == to_string(Stage::kInference) ? Stage::kInference : Stage::kTraining,
+                     object["host"].get<bool>()});
   STROBE_ASSIGN(parameters_, parameters_in(object, physics_->parameter_names()));
   STROBE_ASSIGN(process_, process_in(object, process_scale()));
   const auto levels = object.find("levels");

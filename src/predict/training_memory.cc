@@ -1,5 +1,6 @@
 #include "predict/training_memory.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -89,11 +90,15 @@ class Step {
     gradients_.assign(count, CachingAllocator::kNone);
   }
 
-  StepMemory run() {
+  StepMemory run(bool training) {
     if (rows_.empty()) return {};
+    if (!training) {
+      std::fill(tensors_.keepers.begin(), tensors_.keepers.end(), 0);
+      std::fill(tensors_.own.begin(), tensors_.own.end(), 0);
+    }
     allocator_.allocate(tensor_bytes(rows_.front().in_elements(), batch_));
     forward();
-    backward();
+    if (training) backward();
     return {.peak_live = static_cast<double>(allocator_.peak_live()),
             .reserved = static_cast<double>(allocator_.reserved())};
   }
@@ -188,7 +193,11 @@ class Step {
 }  // namespace
 
 StepMemory training_step_memory(const LayerList& layers, int64_t batch, double workspace) {
-  return Step(layers, batch, workspace).run();
+  return Step(layers, batch, workspace).run(true);
+}
+
+StepMemory inference_memory(const LayerList& layers, int64_t batch) {
+  return Step(layers, batch, 0).run(false);
 }
 
 double parameter_bytes(const LayerList& layers) {

@@ -26,6 +26,10 @@ struct StepMemory {
 // batch >= 1. A list without rows needs nothing.
 StepMemory training_step_memory(const LayerList& layers, int64_t batch, double workspace = kWinogradWorkspace);
 
+// What a forward pass holds when nobody asks for gradients: each tensor lives from its row to the last row that reads
+// it, the result and the input to the end; no workspace. reserved is 0 for a list without rows, as above.
+StepMemory inference_memory(const LayerList& layers, int64_t batch);
+
 double parameter_bytes(const LayerList& layers);  // of 4 bytes each, once
 // Bytes of an item of the distinct tensors that live from forward to backward.
 double saved_bytes(const LayerList& layers);

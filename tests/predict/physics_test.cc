@@ -43,6 +43,16 @@ double value_of(const Physics& physics, const Values& values, const PhysicsRow& 
   return std::exp(log_value);
 }
 
+TEST(LatencyPhysics, AnInferenceIsForwardAlone) {
+  const auto physics = make_latency_physics({.stage = Stage::kInference});
+  const Values values = {{"start_ms", 1},      {"launch_ms", 0.5},          {"sharpness", 200},
+                         {"fixed_ms", 2},      {"alpha_ms_per_gflop", 1.5}, {"beta_ms_per_gb", 40},
+                         {"tile_channels", 0}, {"tile_depth", 0},           {"update_passes", 10}};
+  // Half of what OneConvolutionByHand has, and no update.
+  const PhysicsRow many = {physics->terms(one_convolution(1)), 10000, 0};
+  EXPECT_NEAR(value_of(*physics, values, many), 2 + 4.224, 1e-9);
+}
+
 TEST(LatencyPhysics, OneConvolutionByHand) {
   const auto physics = make_latency_physics();
   // No tiles, and launches that overlap the device's work entirely.

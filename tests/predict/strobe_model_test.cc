@@ -117,6 +117,28 @@ LayerList chain(int64_t width, int64_t level) {
   return list;
 }
 
+// Levels whose lists say nothing of what sets them apart: the neighbours' measurements do.
+TEST(StrobeModel, InterpolatesLevelsWhoseListsDoNotTell) {
+  const auto value_of = [](int64_t level, int64_t batch) {
+    return (60 + 0.2 * static_cast<double>(level)) * std::sqrt(static_cast<double>(batch));
+  };
+  std::vector<Sample> samples;
+  for (const int64_t level : {0, 20, 40, 60, 80}) {
+    // Widths go up and down between the levels; the values rise evenly.
+    const auto list = std::make_shared<const LayerList>(chain(level % 40 == 0 ? 32 : 35, level));
+    for (const int64_t batch : {1, 4, 16, 64}) samples.push_back({list, batch, value_of(level, batch), true});
+  }
+  StrobeModel model({});
+  ASSERT_TRUE(model.fit(Quantity::kLatency, samples));
+  EXPECT_GT(model.to_json()["levels"]["share"].get<double>(), 0.5);
+  LayerList elsewhere = chain(34, 30);
+  const double named = model.predict(elsewhere, 16).value;
+  EXPECT_NEAR(named / value_of(30, 16), 1, 0.05);
+  // The same layers under another name are told by their layers alone.
+  elsewhere.net = "stranger";
+  EXPECT_NE(model.predict(elsewhere, 16).value, named);
+}
+
 // A device that needs time in proportion to width and batch and never fails.
 std::vector<Sample> made_up(double slowness) {
   std::vector<Sample> samples;

@@ -175,5 +175,28 @@ TEST(TrainingMemory, GrowsWithTheBatchAndNeedsNothingForNothing) {
   }
 }
 
+// Three convolutions in a row, then the sum of the first and the last: the first must stay, the second goes.
+TEST(InferenceMemory, TensorsLiveToTheirLastReader) {
+  LayerList list;
+  for (int32_t i = 0; i < 4; ++i) {
+    LayerRow row;
+    row.type = i < 3 ? LayerKind::kConv : LayerKind::kAdd;
+    row.ic = row.oc = 1;
+    row.kh = row.kw = row.sh = row.sw = i < 3 ? 1 : 0;
+    row.ih = row.iw = row.oh = row.ow = 512;  // 1 MiB
+    row.inputs = i < 3 ? std::vector<int32_t>{i - 1} : std::vector<int32_t>{0, 2};
+    list.rows.push_back(row);
+  }
+  // The input and at most three others: first, second and third; first, third and the sum.
+  EXPECT_EQ(inference_memory(list, 1).peak_live, 4.0 * 1024 * 1024);
+  EXPECT_EQ(inference_memory(list, 8).peak_live, 32.0 * 1024 * 1024);
+  list.rows.back().inputs = {1, 2};
+  EXPECT_EQ(inference_memory(list, 1).peak_live, 4.0 * 1024 * 1024);
+  list.rows.pop_back();  // a chain: the input, what is read and what is written
+  EXPECT_EQ(inference_memory(list, 1).peak_live, 3.0 * 1024 * 1024);
+  EXPECT_GT(training_step_memory(list, 1, 0).peak_live, 4.0 * 1024 * 1024);
+  EXPECT_EQ(inference_memory({}, 1).peak_live, 0);
+}
+
 }  // namespace
 }  // namespace strobe::predict
