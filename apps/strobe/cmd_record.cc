@@ -19,6 +19,7 @@
 #include "collect/os_facts.h"
 #include "collect/program.h"
 #include "command.h"
+#include "gpu/timeline/gpu_timeline.h"
 #include "record_merge.h"
 #include "report/table_format.h"
 #include "strobe/record/annotate.h"
@@ -41,7 +42,7 @@ std::string signal_name(int signal) {
 class RecordCommand : public Command {
  public:
   const char* name() const override { return "record"; }
-  const char* summary() const override { return "Any program: its NVTX and ITT marks, CPU time, memory"; }
+  const char* summary() const override { return "Any program: its NVTX and ITT marks, GPU work, CPU time, memory"; }
   const char* group() const override { return "Record"; }
   const char* example() const override {
     return "strobe record -o train.sqlite -- python3 train.py --epochs 1\n  strobe stats train.sqlite --by range";
@@ -50,7 +51,7 @@ class RecordCommand : public Command {
   void declare(CLI::App& app) override {
     app.add_option("command", command_, "The program and its arguments, after --")->required();
     app.add_option("-o,--output", output_, "Trace file to write")->capture_default_str();
-    app.add_option("--collect", collect_, "What is collected: nvtx, itt, os; several with commas")
+    app.add_option("--collect", collect_, "What is collected: nvtx, itt, gpu, os; several with commas")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--period-ms", period_ms_, "Time between two samples of the operating system's figures")
@@ -94,7 +95,7 @@ class RecordCommand : public Command {
     if (wait_ != "all" && wait_ != "program") return usage_error("--wait " + wait_ + ": expected all or program");
     if (!(period_ms_ >= kShortestMs && period_ms_ <= kLongestMs))
       return usage_error(fmt::format("--period-ms {}: expected {} to {}", period_ms_, kShortestMs, kLongestMs));
-    const std::vector<std::string> known{"nvtx", "itt", "os"};
+    const std::vector<std::string> known{"nvtx", "itt", "gpu", "os"};
     for (const auto& one : collect_)
       if (std::find(known.begin(), known.end(), one) == known.end())
         return usage_error("--collect '" + one + "'; " + suggest(one, known));
@@ -103,10 +104,11 @@ class RecordCommand : public Command {
     };
     spool_ = folder_.empty() ? fs::path(output_ + ".spool") : fs::path(folder_);
     Collectors collectors;
-    if (wants("nvtx") || wants("itt")) {
+    if (wants("nvtx") || wants("itt") || wants("gpu")) {
       STROBE_ASSIGN(auto made, collect::make_injection_collector({.folder = spool_,
                                                                   .nvtx = wants("nvtx"),
                                                                   .itt = wants("itt"),
+                                                                  .gpu = wants("gpu"),
                                                                   .ring_bytes = ring_kib_ << 10,
                                                                   .block_when_full = block_}));
       collectors.push_back(std::move(made));
@@ -142,6 +144,7 @@ class RecordCommand : public Command {
     collect::Findings findings;
     for (const auto& collector : collectors) collector->finish(findings);
     STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool_));
+    STROBE_ASSIGN(gpu_, gpu::add_gpu_logs(timeline, spool_));
     merge_findings(timeline, findings, ::getpid());
     for (auto& [key, value] : collect::machine_facts()) timeline.facts.emplace(key, value);
     std::string command, collected;
@@ -188,6 +191,8 @@ class RecordCommand : public Command {
                              {"open_ranges", open},
                              {"marks", marks},
                              {"counter_values", timeline.counters.size()},
+                             {"gpu_calls", gpu_.calls},
+                             {"gpu_operations", gpu_.operations},
                              {"dropped", dropped},
                              {"faults", timeline.losses.faults},
                              {"not_recorded_pids", not_recorded},
@@ -203,6 +208,10 @@ class RecordCommand : public Command {
           "strobe: {}: {:.3f} s, {} process{} ({} annotated), {} threads, {} ranges, {} marks, {} counter values\n",
           output_, static_cast<double>(timeline.duration_ns) / 1e9, processes.size(), processes.size() == 1 ? "" : "es",
           recorded.size(), threads, ranges, marks, timeline.counters.size());
+    if (!quiet_ && gpu_.operations > 0)
+      fmt::print(stderr, "strobe: GPU: {} operations and {} calls in {} process{}\n", gpu_.operations, gpu_.calls,
+                 gpu_.logs, gpu_.logs == 1 ? "" : "es");
+    tell_gpu_off(timeline);
     if (dropped > 0)
       fmt::print(stderr,
                  "strobe: {} records were dropped: buffers were full (larger ones: --ring-kib, none lost: --block)\n",
@@ -226,6 +235,16 @@ class RecordCommand : public Command {
     if (ended.left > 0 && !quiet_) fmt::print(stderr, "strobe: note: {} processes still ran at the end\n", ended.left);
   }
 
+  // A process that used CUDA, and was not collected.
+  void tell_gpu_off(const trace::Timeline& timeline) const {
+    for (auto it = timeline.facts.lower_bound("gpu.collection."); it != timeline.facts.end(); ++it) {
+      if (!it->first.starts_with("gpu.collection.")) break;
+      if (it->second != "on")
+        fmt::print(stderr, "strobe: note: GPU collection of process {} is {}\n",
+                   it->first.substr(it->first.rfind('.') + 1), it->second);
+    }
+  }
+
   void remove_spool() const {
     std::error_code ignored;
     fs::remove_all(spool_, ignored);
@@ -233,12 +252,13 @@ class RecordCommand : public Command {
 
   std::vector<std::string> command_;
   std::string output_ = "record.sqlite";
-  std::vector<std::string> collect_{"nvtx", "itt", "os"};
+  std::vector<std::string> collect_{"nvtx", "itt", "gpu", "os"};
   double period_ms_ = 10;
   size_t ring_kib_ = 1024;
   bool block_ = false, quiet_ = false;
   std::string wait_ = "all", folder_, format_ = "text";
   fs::path spool_;
+  gpu::GpuSummary gpu_;
 };
 
 }  // namespace

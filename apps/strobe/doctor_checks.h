@@ -28,6 +28,8 @@ std::vector<Check> check_engines();
 std::vector<Check> check_media();
 // The recorder writes and is read back; where its files lie.
 std::vector<Check> check_recorder();
+// Whether work on a GPU can be collected, and why not.
+std::vector<Check> check_gpu();
 // Cores, governor, clock, virtual machine, what else runs.
 std::vector<Check> check_machine();
 // plotly.min.js, and a browser for looking at reports.

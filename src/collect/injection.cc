@@ -16,6 +16,7 @@ class Injection : public Collector {
     environment["STROBE_RECORD_RING_BYTES"] = std::to_string(options_.ring_bytes);
     environment["STROBE_RECORD_BLOCK"] = options_.block_when_full ? "1" : "0";
     if (options_.nvtx) environment["NVTX_INJECTION64_PATH"] = library_.string();
+    if (options_.gpu) environment["CUDA_INJECTION64_PATH"] = library_.string();
     if (options_.itt) environment["INTEL_LIBITTNOTIFY64"] = library_.string();
     return {};
   }

@@ -1,4 +1,5 @@
-// Collects what programs say of themselves through NVTX and ITT, by the library libstrobe_inject.so.
+// Collects what programs say of themselves through NVTX and ITT, and what they do on a GPU, by the library
+// libstrobe_inject.so.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,7 @@ namespace strobe::collect {
 struct InjectionOptions {
   std::filesystem::path folder;  // the recorders' folder
   bool nvtx = true, itt = true;
+  bool gpu = true;  // the CUDA driver loads the library; without one nothing happens
   size_t ring_bytes = 1 << 20;  // per thread
   bool block_when_full = false;
 };

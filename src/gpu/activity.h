@@ -127,7 +127,9 @@ struct EventRecorded {
 struct Overhead {
   CuptiTime start, end;
   uint32_t kind = 0, process = 0, thread = 0, correlation = 0;  // process 0: of a device or context
-  void fields(auto&& field) { field(start), field(end), field(kind), field(process), field(thread), field(correlation); }
+  void fields(auto&& field) {
+    field(start), field(end), field(kind), field(process), field(thread), field(correlation);
+  }
 };
 struct External {
   uint32_t kind = 0, correlation = 0;

@@ -19,8 +19,8 @@ BufferPool::~BufferPool() {
 }
 
 uint8_t* BufferPool::allocate() const {
-  void* memory = ::mmap(nullptr, limits_.buffer_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* memory =
+      ::mmap(nullptr, limits_.buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<uint8_t*>(memory);
 }
 

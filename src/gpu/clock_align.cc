@@ -52,7 +52,8 @@ int64_t ClockAlignment::to_monotonic_ns(uint64_t cupti_ns) const {
   if (pairs_.empty()) return time;
   const auto by = [time](const Point& point) { return clamped(time - point.cupti_ns + point.monotonic_ns); };
   // After a step back several places fit; the last pair that is not later than the time is as good as any.
-  const auto later = std::find_if(pairs_.rbegin(), pairs_.rend(), [time](const Point& p) { return p.cupti_ns <= time; });
+  const auto later =
+      std::find_if(pairs_.rbegin(), pairs_.rend(), [time](const Point& p) { return p.cupti_ns <= time; });
   if (later == pairs_.rend()) return by(pairs_.front());
   const Point& a = *later;
   if (later == pairs_.rbegin()) return by(a);

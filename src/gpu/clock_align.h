@@ -10,8 +10,8 @@ namespace strobe::gpu {
 
 // Straight lines between neighbouring pairs; outside of them the offset of the nearest one. Where the clock was set in
 // between (the two rates differ by more than any slewing does) a line would bend the times of a second's work: before
-// the step the earlier pair's offset holds, after it the later one's, and steps are counted. Times that a clock which was
-// set back showed twice are taken for the later ones.
+// the step the earlier pair's offset holds, after it the later one's, and steps are counted. Times that a clock which
+// was set back showed twice are taken for the later ones.
 class ClockAlignment {
  public:
   explicit ClockAlignment(std::vector<ClockPair> pairs);

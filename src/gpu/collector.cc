@@ -9,8 +9,8 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
-#include <deque>
 #include <ctime>
+#include <deque>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -59,10 +59,10 @@ class WithoutSignals {
 };
 
 bool wanted_driver_call(std::string_view name) {
-  constexpr std::string_view kWanted[] = {"cuLaunch",          "cuGraphLaunch",       "cuMemcpy",
-                                          "cuMemset",          "cuMemAlloc",          "cuMemFree",
-                                          "cuMemHostAlloc",    "cuMemPrefetch",       "cuStreamSynchronize",
-                                          "cuCtxSynchronize",  "cuEventSynchronize",  "cuStreamWaitEvent",
+  constexpr std::string_view kWanted[] = {"cuLaunch",         "cuGraphLaunch",      "cuMemcpy",
+                                          "cuMemset",         "cuMemAlloc",         "cuMemFree",
+                                          "cuMemHostAlloc",   "cuMemPrefetch",      "cuStreamSynchronize",
+                                          "cuCtxSynchronize", "cuEventSynchronize", "cuStreamWaitEvent",
                                           "cuEventRecord"};
   for (const std::string_view wanted : kWanted)
     if (name.starts_with(wanted)) return true;
@@ -84,7 +84,8 @@ class Collector {
         cupti_(cupti),
         subscription_(std::move(subscription)),
         log_(std::move(log)),
-        pool_({.buffer_bytes = options.buffer_bytes, .ready = std::min<size_t>(8, options.most_buffers),
+        pool_({.buffer_bytes = options.buffer_bytes,
+               .ready = std::min<size_t>(8, options.most_buffers),
                .most = options.most_buffers}),
         decoder_({text_in_memory, [this](std::string_view text) { return log_->intern(text); }}) {}
 
@@ -139,7 +140,8 @@ void on_requested(uint8_t** buffer, size_t* size, size_t* max_records) {
   *buffer = nullptr;
   *size = 0;
   *max_records = 0;  // as many as fit
-  if (Collector* collector = active.load(std::memory_order_acquire)) collector->buffer_requested(buffer, size, max_records);
+  if (Collector* collector = active.load(std::memory_order_acquire))
+    collector->buffer_requested(buffer, size, max_records);
 }
 void on_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid_size) {
   Collector* collector = active.load(std::memory_order_acquire);
@@ -232,7 +234,8 @@ Result<void> Collector::enable() {
 void Collector::without(uint32_t runtime_function, std::string_view name) {
   const char* text = nullptr;
   if (cupti_.enable_runtime_api == nullptr || cupti_.callback_name == nullptr) return;
-  if (cupti_.callback_name(cupti::kDomainRuntime, runtime_function, &text) != cupti::kSuccess || text == nullptr) return;
+  if (cupti_.callback_name(cupti::kDomainRuntime, runtime_function, &text) != cupti::kSuccess || text == nullptr)
+    return;
   if (std::string_view(text).starts_with(name)) cupti_.enable_runtime_api(runtime_function, 0);
 }
 
@@ -376,8 +379,8 @@ void Collector::write_clocks() {
     const int64_t wall_after = realtime_ns();
     if (code != cupti::kSuccess) return;
     if (best && after - before >= best->width_ns) continue;
-    best = ClockPair{{cupti_now}, before + (after - before) / 2, wall_before + (wall_after - wall_before) / 2,
-                     after - before};
+    best = ClockPair{
+        {cupti_now}, before + (after - before) / 2, wall_before + (wall_after - wall_before) / 2, after - before};
   }
   log_->add(*best);
 }

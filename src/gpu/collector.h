@@ -42,7 +42,7 @@ bool start_collecting_or_say_why(const CollectOptions& options);
 // Ties the recorder's clock to CLOCK_MONOTONIC by marks, so that logs and recorder come together (kClockMark of
 // gpu/timeline). Does nothing while nothing records.
 inline constexpr const char* kClockMark = "strobe.clock";
-inline constexpr const char* kClockKey = "monotonic_ns";         // read just before the mark
+inline constexpr const char* kClockKey = "monotonic_ns";          // read just before the mark
 inline constexpr const char* kClockAfterKey = "monotonic_after";  // read just after the mark before this one
 void mark_clock();
 

@@ -43,7 +43,7 @@ LibrarySearch cupti_search() {
   ::dl_iterate_phdr(collect_folder, &folders);
   for (const fs::path& folder : folders) {
     add_in(folder, names);
-    add_wheels(folder.parent_path().parent_path(), names);  // of site-packages/torch/lib
+    add_wheels(folder.parent_path().parent_path(), names);   // of site-packages/torch/lib
     add_in(folder.parent_path() / "cuda_cupti/lib", names);  // of nvidia/cuda_runtime/lib
     add_in(folder.parent_path().parent_path() / "cuda_cupti/lib", names);
   }

@@ -35,8 +35,9 @@ constexpr Explanation kCupti[] = {
     {32, "device-side launches cannot be traced on this device"},
     {33, "not supported on a virtual GPU"},
     {34, "the program was built with a compiler that the library does not support"},
-    {35, "no permission: the driver lets only administrators profile (NVreg_RestrictProfilingToAdminUsers; in a "
-         "container --cap-add=SYS_ADMIN)"},
+    {35,
+     "no permission: the driver lets only administrators profile (NVreg_RestrictProfilingToAdminUsers; in a "
+     "container --cap-add=SYS_ADMIN)"},
     {36, "the older profiler interface is already in use in this process"},
     {38, "this device is not supported by the older profiler interface"},
     {39, "another CUPTI client is attached to this process"},

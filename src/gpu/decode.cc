@@ -105,36 +105,25 @@ bool ActivityDecoder::decode(std::span<const std::byte> bytes, Record& record) {
     case cupti::kMemset: {
       cupti::MemsetRecord raw;
       if (!read(bytes, offsetof(cupti::MemsetRecord, graph), raw)) return false;
-      record = Set{{raw.start},
-                   {raw.end},
-                   {raw.device, raw.context, raw.stream},
-                   raw.correlation,
-                   raw.value,
-                   raw.memory_kind,
-                   raw.flags & 1U,
-                   raw.bytes,
-                   raw.graph_node};
+      record = Set{{raw.start},     {raw.end}, {raw.device, raw.context, raw.stream},
+                   raw.correlation, raw.value, raw.memory_kind,
+                   raw.flags & 1U,  raw.bytes, raw.graph_node};
       return true;
     }
     case cupti::kRuntime:
     case cupti::kDriver: {
       cupti::ApiRecord raw;
       if (!read(bytes, sizeof raw, raw)) return false;
-      record = Call{{raw.start},
-                    {raw.end},
-                    kind == cupti::kDriver ? 1U : 0U,
-                    raw.function,
-                    raw.process,
-                    raw.thread,
-                    raw.correlation,
-                    raw.return_value};
+      record = Call{{raw.start},     {raw.end},       kind == cupti::kDriver ? 1U : 0U,
+                    raw.function,    raw.process,     raw.thread,
+                    raw.correlation, raw.return_value};
       return true;
     }
     case cupti::kSynchronization: {
       cupti::SynchronizationRecord raw;
       if (!read(bytes, offsetof(cupti::SynchronizationRecord, event_sync), raw)) return false;
-      record = Sync{{raw.start},     {raw.end},  size_of(raw.type), raw.context, raw.stream,
-                    raw.correlation, raw.event, raw.event_sync};
+      record = Sync{{raw.start}, {raw.end},       size_of(raw.type), raw.context,
+                    raw.stream,  raw.correlation, raw.event,         raw.event_sync};
       return true;
     }
     case cupti::kCudaEvent: {
@@ -228,8 +217,7 @@ bool ActivityDecoder::decode(std::span<const std::byte> bytes, Record& record) {
     case cupti::kGraphTrace: {
       cupti::GraphTraceRecord raw;
       if (!read(bytes, offsetof(cupti::GraphTraceRecord, reserved), raw)) return false;
-      record = GraphLaunch{
-          {raw.start}, {raw.end}, {raw.device, raw.context, raw.stream}, raw.correlation, raw.graph};
+      record = GraphLaunch{{raw.start}, {raw.end}, {raw.device, raw.context, raw.stream}, raw.correlation, raw.graph};
       return true;
     }
     case cupti::kMemory2: {

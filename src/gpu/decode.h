@@ -33,8 +33,8 @@ class ActivityDecoder {
  public:
   explicit ActivityDecoder(DecodeSources sources) : sources_(std::move(sources)) {}
 
-  // One record: its bytes up to the next one's begin. A record of an older library is shorter; what it lacks is 0. False
-  // where nothing came of it, which is counted.
+  // One record: its bytes up to the next one's begin. A record of an older library is shorter; what it lacks is 0.
+  // False where nothing came of it, which is counted.
   bool decode(std::span<const std::byte> bytes, Record& record);
   const DecodeFaults& faults() const { return faults_; }
   void count_broken_buffer() { ++faults_.broken_buffers; }

@@ -156,7 +156,8 @@ Result<std::unique_ptr<LogWriter>> LogWriter::create(const fs::path& folder) {
     std::unique_ptr<LogWriter> writer(new LogWriter(path, file));
     FileHeader header{{}, pid, 0};
     std::memcpy(header.magic, kMagic, sizeof kMagic);
-    if (!write_all(file, reinterpret_cast<const uint8_t*>(&header), sizeof header)) return io_error_errno(path.string());
+    if (!write_all(file, reinterpret_cast<const uint8_t*>(&header), sizeof header))
+      return io_error_errno(path.string());
     writer->size_ = sizeof header;
     return writer;
   }
@@ -173,7 +174,8 @@ void LogWriter::add(const Record& record) {
   FieldWriter writer(one_, last_time_);
   writer(static_cast<uint32_t>(record.index()));
   // Records list their fields for readers and writers alike; a writer does not change them.
-  std::visit([&writer](const auto& one) { const_cast<std::remove_cvref_t<decltype(one)>&>(one).fields(writer); }, record);
+  std::visit([&writer](const auto& one) { const_cast<std::remove_cvref_t<decltype(one)>&>(one).fields(writer); },
+             record);
   uint8_t bytes[record::kMaxVarintBytes];
   plain_.insert(plain_.end(), bytes, record::put_varint(bytes, one_.size()));
   plain_.insert(plain_.end(), one_.begin(), one_.end());

@@ -1,11 +1,11 @@
 // The log of a process's GPU collector: FOLDER/PID-NUMBER.gpu, beside the recorder's files. Blocks are appended whole,
 // one write each, so that what was written outlives the process; a block that was cut short ends the file.
 //
-// Header: "STROBEG1", int32 pid, uint32 0. Block: uint32 magic, stored bytes, plain bytes, CRC-32 of the stored ones; the
-// stored bytes are zstd where they are fewer than the plain ones. Plain: records, each varint length, then varint kind
-// (its place in gpu::Record) and its fields: integers as varints (signed ones in zigzag), times as the difference to the
-// last one in the block, doubles as 8 bytes, texts as varint length and bytes. A reader steps over kinds and fields that
-// it does not know.
+// Header: "STROBEG1", int32 pid, uint32 0. Block: uint32 magic, stored bytes, plain bytes, CRC-32 of the stored ones;
+// the stored bytes are zstd where they are fewer than the plain ones. Plain: records, each varint length, then varint
+// kind (its place in gpu::Record) and its fields: integers as varints (signed ones in zigzag), times as the difference
+// to the last one in the block, doubles as 8 bytes, texts as varint length and bytes. A reader steps over kinds and
+// fields that it does not know.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,8 @@ std::string cuda_version(int version) {
 
 Result<DriverFacts> probe_driver() {
   auto library = Library::open({"STROBE_CUDA_LIBRARY", {"libcuda.so.1"}});
-  if (!library) return unsupported(library.error().to_string() + " (no NVIDIA driver is installed, or it is not visible here)");
+  if (!library)
+    return unsupported(library.error().to_string() + " (no NVIDIA driver is installed, or it is not visible here)");
   int (*init)(unsigned) = nullptr;
   int (*count)(int*) = nullptr;
   int (*get_version)(int*) = nullptr;

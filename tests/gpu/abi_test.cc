@@ -12,8 +12,8 @@ namespace {
 namespace abi = strobe::gpu::cupti;
 
 #define SAME_SIZE(ours, theirs) static_assert(sizeof(abi::ours) == sizeof(theirs))
-#define SAME_PLACE(ours, field, theirs, their_field)                               \
-  static_assert(offsetof(abi::ours, field) == offsetof(theirs, their_field) &&     \
+#define SAME_PLACE(ours, field, theirs, their_field)                           \
+  static_assert(offsetof(abi::ours, field) == offsetof(theirs, their_field) && \
                 sizeof(abi::ours::field) == sizeof(theirs::their_field))
 
 SAME_SIZE(KernelRecord, CUpti_ActivityKernel10);
@@ -41,7 +41,8 @@ SAME_PLACE(KernelRecord, local_total_v2, CUpti_ActivityKernel10, localMemoryTota
 SAME_PLACE(KernelRecord, is_device_launched, CUpti_ActivityKernel10, isDeviceLaunched);
 // Older structures are prefixes.
 static_assert(offsetof(CUpti_ActivityKernel8, clusterX) == offsetof(CUpti_ActivityKernel10, clusterX));
-static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) == offsetof(CUpti_ActivityKernel10, maxActiveClusters));
+static_assert(offsetof(CUpti_ActivityKernel9, maxActiveClusters) ==
+              offsetof(CUpti_ActivityKernel10, maxActiveClusters));
 
 SAME_SIZE(MemcpyRecord, CUpti_ActivityMemcpy6);
 SAME_PLACE(MemcpyRecord, copy_kind, CUpti_ActivityMemcpy6, copyKind);

@@ -28,8 +28,8 @@ TEST(ClockAlignment, ALineBetweenPairs) {
 TEST(ClockAlignment, AClockThatIsSetDoesNotBendTimes) {
   // Set back by 3 s somewhere between the second pair and the third: what lies at a pair is still told right, while
   // times that came twice are those after the step.
-  const ClockAlignment clock({pair(0, kOffset), pair(kSecond, kOffset + kSecond),
-                              pair(2 * kSecond, kOffset - kSecond), pair(3 * kSecond, kOffset)});
+  const ClockAlignment clock({pair(0, kOffset), pair(kSecond, kOffset + kSecond), pair(2 * kSecond, kOffset - kSecond),
+                              pair(3 * kSecond, kOffset)});
   EXPECT_EQ(clock.steps(), 1U);
   EXPECT_EQ(clock.to_monotonic_ns(kOffset - kSecond + 7), 2 * kSecond + 7);
   EXPECT_EQ(clock.to_monotonic_ns(kOffset + 1'000), 3 * kSecond + 1'000);

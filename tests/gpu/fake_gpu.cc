@@ -104,8 +104,9 @@ void put_if_wanted(const Record& record) {
 uint32_t call(uint32_t function, uint32_t number, uint64_t start, uint64_t end, bool driver) {
   const bool wanted = driver ? fake_driver_function_enabled(function) != 0 || fake_enabled(abi::kDriver) != 0
                              : fake_enabled(abi::kRuntime) != 0 && fake_runtime_function_disabled(function) == 0;
-  const abi::ApiRecord record{driver ? abi::kDriver : abi::kRuntime, function, start, end, static_cast<uint32_t>(::getpid()),
-                              static_cast<uint32_t>(::gettid()), number, 0};
+  const abi::ApiRecord record{
+      driver ? abi::kDriver : abi::kRuntime, function, start, end, static_cast<uint32_t>(::getpid()),
+      static_cast<uint32_t>(::gettid()),     number,   0};
   if (wanted) put(&record, sizeof record);
   return number;
 }
@@ -156,7 +157,9 @@ EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
   const std::lock_guard lock(s.mutex);
   const uint32_t number = ++s.correlation;
   const uint64_t begin = fake_now();
-  const uint32_t function = launch->kernel != nullptr ? kLaunchFunction : launch->copy_kind != 0 ? kCopyFunction : kSetFunction;
+  const uint32_t function = launch->kernel != nullptr ? kLaunchFunction
+                            : launch->copy_kind != 0  ? kCopyFunction
+                                                      : kSetFunction;
   if (launch->nested != 0) {
     const uint64_t inner = fake_now();
     call(launch->kernel != nullptr ? kDriverLaunch : kDriverCopy, number, inner, fake_now(), true);
@@ -262,7 +265,8 @@ EXPORTED int cuptiActivityRegisterCallbacks(abi::BufferRequested requested, abi:
   return 0;
 }
 EXPORTED int cuptiActivityEnable(uint32_t kind) {
-  if (const auto code = setting("FAKE_CUPTI_ENABLE_" + std::to_string(kind), 0); code != 0) return static_cast<int>(code);
+  if (const auto code = setting("FAKE_CUPTI_ENABLE_" + std::to_string(kind), 0); code != 0)
+    return static_cast<int>(code);
   static const char device_name[] = "Fake GPU 9000";
   {
     const std::lock_guard lock(state().mutex);

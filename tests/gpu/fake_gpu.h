@@ -15,9 +15,9 @@
 extern "C" {
 
 struct FakeLaunch {
-  const char* kernel;      // null: a copy of `bytes` (or a set, where copy_kind is 0)
+  const char* kernel;  // null: a copy of `bytes` (or a set, where copy_kind is 0)
   uint32_t stream;
-  uint64_t delay_ns;       // from the call's start to the earliest start on the device; a stream does one thing at a time
+  uint64_t delay_ns;  // from the call's start to the earliest start on the device; a stream does one thing at a time
   uint64_t duration_ns;
   uint64_t bytes;
   uint32_t copy_kind;      // 1 host to device, 2 device to host, ...

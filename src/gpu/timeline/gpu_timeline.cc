@@ -104,7 +104,8 @@ class Merge {
   Result<GpuSummary> run() {
     const int64_t ended_ns = timeline_.duration_ns;
     // NVML numbers all devices of the machine, so its numbers come first.
-    std::stable_sort(logs_.begin(), logs_.end(), [](const OneLog& a, const OneLog& b) { return a.of_nvml() > b.of_nvml(); });
+    std::stable_sort(logs_.begin(), logs_.end(),
+                     [](const OneLog& a, const OneLog& b) { return a.of_nvml() > b.of_nvml(); });
     for (const OneLog& log : logs_) STROBE_TRY(add(log));
     // A range that was never ended lasts to the end of all.
     trace::Ranges& ranges = timeline_.ranges;
@@ -123,8 +124,7 @@ class Merge {
  private:
   Result<void> add(const OneLog& log) {
     const LogIndex& index = log.index;
-    LogTimeline events(timeline_, places_, index, log.pid,
-                       zero_ns_ ? *zero_ns_ : zero_of_wall_clock(timeline_, index));
+    LogTimeline events(timeline_, places_, index, log.pid, zero_ns_ ? *zero_ns_ : zero_of_wall_clock(timeline_, index));
     STROBE_ASSIGN(const GpuLog read, read_log(log.path, [&events](const Record& record) { events.add(record); }));
     events.finish(summary_);
     for (const auto& [kind, count] : read.faults) timeline_.losses.faults[kind] += count;
@@ -149,8 +149,7 @@ class Merge {
     steps_ += events.clock().steps();
     uncertainty_ns_ = std::max(uncertainty_ns_, events.clock().uncertainty_ns());
     if (!index.ended && index.complete_to != 0) add_end_mark(events.time_of({index.complete_to}), log.pid);
-    if (index.complete_to != 0)
-      facts["gpu.complete_to_ns" + pid] = std::to_string(events.time_of({index.complete_to}));
+    if (index.complete_to != 0) facts["gpu.complete_to_ns" + pid] = std::to_string(events.time_of({index.complete_to}));
     return {};
   }
 

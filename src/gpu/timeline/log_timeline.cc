@@ -16,13 +16,13 @@ using trace::StringId;
 namespace {
 
 // Labels of Nsight Systems' summaries; CUPTI numbers copies as its exports do.
-constexpr const char* kCopies[] = {"Unknown",        "Host-to-Device",  "Device-to-Host",   "Host-to-Array",
-                                   "Array-to-Host",  "Array-to-Array",  "Array-to-Device",  "Device-to-Array",
-                                   "Device-to-Device", "Host-to-Host",  "Peer-to-Peer"};
+constexpr const char* kCopies[] = {"Unknown",          "Host-to-Device", "Device-to-Host",  "Host-to-Array",
+                                   "Array-to-Host",    "Array-to-Array", "Array-to-Device", "Device-to-Array",
+                                   "Device-to-Device", "Host-to-Host",   "Peer-to-Peer"};
 constexpr const char* kSyncs[] = {"Unknown sync", "Event sync", "Stream wait sync", "Stream sync", "Context sync"};
-constexpr const char* kOverheads[] = {"driver compiler",          "CUPTI buffer flush",   "CUPTI instrumentation",
-                                      "CUPTI resource",           "module loading",       "lazy function loading",
-                                      "command buffer full",      "CUPTI buffer request", "unified memory tracing"};
+constexpr const char* kOverheads[] = {"driver compiler",     "CUPTI buffer flush",   "CUPTI instrumentation",
+                                      "CUPTI resource",      "module loading",       "lazy function loading",
+                                      "command buffer full", "CUPTI buffer request", "unified memory tracing"};
 
 const char* overhead_name(uint32_t kind) {
   const uint32_t number = kind == 1 ? 0 : (kind & 0xffffU) == 0 ? kind >> 16 : 0xffff;
@@ -159,7 +159,8 @@ DeviceOp& LogTimeline::add_op(RangeKind kind, StringId name, const Place& place,
 }
 
 void LogTimeline::event(const Kernel& kernel) {
-  DeviceOp& op = add_op(RangeKind::kKernel, text(kernel.name), kernel.place, kernel.start, kernel.end, kernel.correlation);
+  DeviceOp& op =
+      add_op(RangeKind::kKernel, text(kernel.name), kernel.place, kernel.start, kernel.end, kernel.correlation);
   op.registers = static_cast<int32_t>(kernel.registers);
   op.static_shared = kernel.static_shared, op.dynamic_shared = kernel.dynamic_shared;
   for (size_t axis = 0; axis < 3; ++axis) op.grid[axis] = kernel.grid[axis], op.block[axis] = kernel.block[axis];
@@ -219,8 +220,8 @@ void LogTimeline::event(const Call& call) {
 
 void LogTimeline::event(const Sync& sync) {
   const uint32_t type = sync.type < std::size(kSyncs) ? sync.type : 0;
-  DeviceOp& op = add_op(RangeKind::kSync, timeline_.strings.intern(kSyncs[type]), {kNoNumber, sync.context, sync.stream},
-                        sync.start, sync.end, sync.correlation);
+  DeviceOp& op = add_op(RangeKind::kSync, timeline_.strings.intern(kSyncs[type]),
+                        {kNoNumber, sync.context, sync.stream}, sync.start, sync.end, sync.correlation);
   op.sync_type = static_cast<uint8_t>(type);
   if (type != 1 && type != 2) return;
   // Handles of events are used again: only event_sync says which recording is meant.
@@ -300,8 +301,8 @@ void LogTimeline::event(const Environment& environment) {
 void LogTimeline::event(const Sample& sample) {
   const int64_t time = sample.monotonic_ns - zero_ns_;
   if (time < 0) return;  // read out of a ring that began before the recording
-  const std::string name = "gpu." + std::to_string(gpu_of(sample.device)) + "." +
-                           std::string(timeline_.strings[text(sample.name)]);
+  const std::string name =
+      "gpu." + std::to_string(gpu_of(sample.device)) + "." + std::string(timeline_.strings[text(sample.name)]);
   timeline_.duration_ns = std::max(timeline_.duration_ns, time);
   add_counter(name, time, sample.pid == 0 ? pid_ : static_cast<int32_t>(sample.pid), sample.value);
   ++samples_;
@@ -331,8 +332,9 @@ void LogTimeline::finish(GpuSummary& summary) {
   std::map<uint64_t, uint64_t> live;  // by address
   std::map<std::string, uint64_t> held;
   for (const Allocation& allocation : allocations_) {
-    const std::string name =
-        allocation.pinned ? "gpu.pinned_bytes" : "gpu." + std::to_string(gpu_of(allocation.device)) + ".allocated_bytes";
+    const std::string name = allocation.pinned
+                                 ? "gpu.pinned_bytes"
+                                 : "gpu." + std::to_string(gpu_of(allocation.device)) + ".allocated_bytes";
     uint64_t& sum = held[name];
     if (!allocation.release) {
       live[allocation.address] = allocation.bytes;

@@ -44,10 +44,10 @@ class LogIndex {
   std::map<uint32_t, Device> devices;
   std::map<uint32_t, std::string> device_names;
   std::map<uint32_t, Context> contexts;
-  std::map<std::pair<uint32_t, uint32_t>, Stream> streams;                          // by context and id
-  std::map<uint64_t, std::pair<uint32_t, uint32_t>> recorded;                       // by event_sync: stream and call
-  std::map<std::pair<uint32_t, uint32_t>, std::string> functions;                   // by is_driver and number
-  std::map<std::pair<uint32_t, uint32_t>, std::string> stream_names;                // by context and id
+  std::map<std::pair<uint32_t, uint32_t>, Stream> streams;            // by context and id
+  std::map<uint64_t, std::pair<uint32_t, uint32_t>> recorded;         // by event_sync: stream and call
+  std::map<std::pair<uint32_t, uint32_t>, std::string> functions;     // by is_driver and number
+  std::map<std::pair<uint32_t, uint32_t>, std::string> stream_names;  // by context and id
   std::map<std::string, uint64_t> losses;
   uint64_t complete_to = 0;  // CUPTI's clock
   bool ended = false, flush_timed_out = false;

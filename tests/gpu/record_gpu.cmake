@@ -1,0 +1,17 @@
+# What `strobe record` is tested with: a program that uses the stand-in as others use the driver.
+add_executable(strobe_test_gpu_program ${CMAKE_CURRENT_LIST_DIR}/gpu_program.cc)
+target_include_directories(strobe_test_gpu_program PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(strobe_test_gpu_program PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+strobe_warnings(strobe_test_gpu_program)
+find_path(STROBE_NVTX_INCLUDE nvtx3/nvToolsExtCounters.h
+  PATHS ${STROBE_SITE_PACKAGES}/nvidia/cu13/include ${STROBE_SITE_PACKAGES}/nvidia/nvtx/include)
+if(STROBE_NVTX_INCLUDE)
+  target_include_directories(strobe_test_gpu_program SYSTEM PRIVATE ${STROBE_NVTX_INCLUDE})
+  target_compile_definitions(strobe_test_gpu_program PRIVATE STROBE_HAVE_NVTX)
+endif()
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND AND TARGET strobe AND TARGET strobe_inject)
+  add_test(NAME gpu.record COMMAND ${Python3_EXECUTABLE} -m unittest -v record_gpu WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
+  set_tests_properties(gpu.record PROPERTIES TIMEOUT 600
+    ENVIRONMENT "STROBE=$<TARGET_FILE:strobe>;STROBE_TEST_LIB=${CMAKE_BINARY_DIR}/lib;STROBE_TEST_BIN=${CMAKE_BINARY_DIR}/bin;PYTHONDONTWRITEBYTECODE=1")
+endif()

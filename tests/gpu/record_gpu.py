@@ -1,0 +1,102 @@
+"""`strobe record` of CUDA programs, end to end, with a stand-in for the driver and CUPTI (fake_gpu.cc)."""
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+STROBE = os.environ["STROBE"]
+PROGRAM = str(pathlib.Path(os.environ["STROBE_TEST_BIN"]) / "strobe_test_gpu_program")
+FAKE = str(pathlib.Path(os.environ["STROBE_TEST_LIB"]) / "libstrobe_fake_gpu.so")
+
+
+class RecordGpu(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.trace = str(pathlib.Path(self.folder.name) / "t.sqlite")
+
+    def record(self, *program, code=0, collect="nvtx,gpu", **environment):
+        full = {**os.environ, "STROBE_CUDA_LIBRARY": FAKE, "STROBE_CUPTI_LIBRARY": FAKE,
+                "STROBE_NVML_LIBRARY": "/nowhere/libnvidia-ml.so.1", **environment}
+        done = subprocess.run([STROBE, "record", "--format", "json", "--collect", collect, "-o", self.trace, "--",
+                               *program], env=full, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        lines = done.stderr.splitlines()
+        summary = next(json.loads(line) for line in lines if line.startswith("{"))
+        return summary, done.stderr
+
+    def rows(self, sql):
+        with sqlite3.connect(self.trace) as database:
+            return database.execute(sql).fetchall()
+
+    def facts(self):
+        return dict(self.rows("SELECT name, value FROM STROBE_FACT"))
+
+    def test_kernels_calls_and_ranges_come_together(self):
+        summary, _ = self.record(PROGRAM, "500")
+        self.assertEqual((summary["gpu_calls"], summary["gpu_operations"], summary["dropped"]), (500, 500, 0))
+        self.assertEqual(summary["faults"], {})
+        # In the tables of an Nsight Systems export.
+        kernels = self.rows("""SELECT s.value, k.end - k.start, k.streamId, k.gridX, r.start, k.start
+            FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName
+            JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId""")
+        self.assertEqual(len(kernels), 500)
+        for name, duration, stream, grid, called, started in kernels:
+            self.assertEqual((name, stream, grid), ("gemm(float const*, float*)", 7, 80))
+            self.assertAlmostEqual(duration, 2000, delta=1)  # both ends are mapped, and rounded
+            self.assertGreater(started, called)
+        facts = self.facts()
+        self.assertEqual(facts["gpu.collection"], "on")
+        self.assertEqual(facts["gpu.causality.before_their_call"], "0")
+        self.assertEqual(facts["gpu.0.name"], "Fake GPU 9000")
+        if self.rows("SELECT COUNT(*) FROM NVTX_EVENTS WHERE eventType = 59")[0][0] == 0:
+            self.skipTest("NVTX's headers were not there when this was built: ranges are not tested")
+        inside = self.rows("""SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN NVTX_EVENTS n
+            ON n.globalTid = r.globalTid AND n.start <= r.start AND r.end <= n.end WHERE n.eventType = 59""")
+        self.assertEqual(inside[0][0], 500)
+
+    def test_the_analyses_of_imported_traces_work(self):
+        self.record(PROGRAM, "200")
+        for command, expected in ((["kernels"], "gemm"), (["stats", "--by", "range"], "step")):
+            done = subprocess.run([STROBE, *command, self.trace], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(expected, done.stdout)
+
+    def test_several_processes_and_threads(self):
+        summary, _ = self.record(PROGRAM, "100", "fork")
+        self.assertEqual(summary["gpu_operations"], 200)
+        pids = self.rows("SELECT COUNT(DISTINCT globalPid) FROM CUPTI_ACTIVITY_KIND_KERNEL")
+        self.assertEqual(pids[0][0], 2)
+        self.assertEqual(self.facts()["gpu.0.sm_count"], "132")  # one device, seen by both
+        self.assertNotIn("gpu.1.sm_count", self.facts())
+        self.record(PROGRAM, "100", "threads")
+        threads = self.rows("SELECT COUNT(DISTINCT globalTid), COUNT(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+        self.assertEqual(threads[0], (3, 300))
+
+    def test_what_was_flushed_survives_a_kill(self):
+        summary, _ = self.record(PROGRAM, "300", "kill", code=128 + 9)
+        self.assertEqual(summary["gpu_operations"], 300)
+        marks = self.rows("SELECT s.value FROM STROBE_MARK m JOIN StringIds s ON s.id = m.nameId")
+        self.assertIn(("GPU records are complete up to here",), marks)
+
+    def test_another_client_is_named(self):
+        summary, errors = self.record(PROGRAM, "10", FAKE_CUPTI_OTHER_CLIENT="Nsight Systems")
+        self.assertEqual(summary["gpu_operations"], 0)
+        self.assertIn("another CUPTI client: Nsight Systems", self.facts()["gpu.collection"])
+
+    def test_gpu_can_be_left_out(self):
+        summary, _ = self.record(PROGRAM, "10", collect="nvtx")
+        self.assertEqual(summary["gpu_operations"], 0)
+        self.assertNotIn("gpu.collection", self.facts())
+
+    def test_a_program_without_cuda_is_recorded_as_ever(self):
+        summary, errors = self.record("/bin/true", collect="nvtx,itt,gpu,os")
+        self.assertEqual(summary["gpu_operations"], 0)
+        self.assertNotIn("note: GPU", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
