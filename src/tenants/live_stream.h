@@ -15,8 +15,12 @@ struct LiveFrame {
   int64_t comm_ns = 0;  // from its being written, by the writer's clock, until it was here
 };
 
+class LiveJoin;
+
 class LiveStream : public FrameStream {
  public:
+  ~LiveStream() override;
+  // Of a model that needs pictures, too, source.channels are their topics (tenants/live_join.h).
   // Waits for a first message, so that the model knows what it will get. Errors: kNotFound (none came in time),
   // those of DDS and of messages.
   static Result<std::unique_ptr<FrameStream>> open(const SourceSpec& source, const StreamNeeds& needs,
@@ -29,11 +33,13 @@ class LiveStream : public FrameStream {
   Result<std::optional<LiveFrame>> wait(std::chrono::milliseconds limit);
 
  private:
-  LiveStream(const SourceSpec& source, const StreamNeeds& needs) : topic_(source.path), needs_(needs) {}
+  LiveStream(const SourceSpec& source, const StreamNeeds& needs);
+  Result<void> begin_join(std::chrono::milliseconds first);
 
   std::string topic_;
   StreamNeeds needs_;
   std::unique_ptr<sensors::DdsSubscriber> subscriber_;
+  std::unique_ptr<LiveJoin> join_;  // of a model that needs pictures and sweeps
   sensors::DdsSample sample_;
   SensorFrame first_;
 };
