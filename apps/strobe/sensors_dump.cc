@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/file.h"
 #include "base/suggest.h"
@@ -47,10 +46,16 @@ class MessagePrinter {
           fault(message, printed.error().message());
       }
     } else if (message.channel->message_encoding == "json") {
-      const auto json = nlohmann::ordered_json::parse(bytes.begin(), bytes.end(), nullptr, false);
-      if (!json.is_discarded())
+      // Deeper than any message, and no deeper than the stack allows.
+      constexpr int kDepth = 256;
+      bool shallow = true;
+      const auto look = [&](int depth, nlohmann::json::parse_event_t, const nlohmann::ordered_json&) {
+        return shallow = shallow && depth < kDepth;
+      };
+      const auto json = nlohmann::ordered_json::parse(bytes.begin(), bytes.end(), look, false);
+      if (!json.is_discarded() && shallow)
         return R"("message":)" + json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-      fault(message, "a message is no JSON");
+      fault(message, shallow ? "a message is no JSON" : "a message is deeper than any should be");
     } else {
       fault(message, fmt::format("messages in encoding '{}' with a schema in '{}' are not told, expected cdr with "
                                  "ros2msg, or json",
@@ -60,16 +65,14 @@ class MessagePrinter {
   }
 
   const sensors::ros::Schema* schema_of(const sensors::McapMessageView& message) {
-    const auto [place, fresh] = schemas_.try_emplace(message.schema->id);
-    if (fresh) {
-      const auto& data = message.schema->data;
-      auto parsed = sensors::ros::Schema::parse(message.schema->name, data);
-      if (parsed)
-        place->second = std::move(*parsed);
-      else
-        fault(message, parsed.error().message());
-    }
-    return place->second ? &*place->second : nullptr;
+    auto place = schemas_.find(message.schema->id);
+    if (place == schemas_.end())
+      place =
+          schemas_.emplace(message.schema->id, sensors::ros::Schema::parse(message.schema->name, message.schema->data))
+              .first;
+    if (place->second) return &*place->second;
+    fault(message, place->second.error().message());
+    return nullptr;
   }
 
   void fault(const sensors::McapMessageView& message, const std::string& why) {
@@ -77,7 +80,7 @@ class MessagePrinter {
   }
 
   sensors::ros::PrintOptions options_;
-  std::map<uint16_t, std::optional<sensors::ros::Schema>> schemas_;
+  std::map<uint16_t, Result<sensors::ros::Schema>> schemas_;
   std::map<uint16_t, std::string> faults_;
 };
 
@@ -113,6 +116,7 @@ class SensorsDump : public Word {
         failed = true;
     });
     if (!faults) return std::move(faults).error().at(file_);
+    if (!failed && std::fflush(stdout) != 0) failed = true;
     for (const std::string& fault : *faults) std::fprintf(stderr, "note: %s: %s\n", file_.c_str(), fault.c_str());
     // A reader that closed the pipe has seen enough.
     if (failed && errno != EPIPE) return io_error_errno("standard output");
@@ -141,6 +145,7 @@ class SensorsDump : public Word {
       if (errno == EPIPE) return 0;  // its reader has seen enough
       return io_error_errno("standard output");
     }
+    if (std::fflush(stdout) != 0 && errno != EPIPE) return io_error_errno("standard output");
     for (const auto* list : {&reader.faults(), &messages.faults()})
       for (const std::string& fault : *list) std::fprintf(stderr, "note: %s: %s\n", file_.c_str(), fault.c_str());
     for (const auto& [channel, fault] : printer.faults())

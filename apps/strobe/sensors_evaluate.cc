@@ -151,6 +151,11 @@ class SensorsEvaluate : public Word {
     STROBE_ASSIGN(const DelaysFile delays, read_delays(delays_, tenant_));
     STROBE_ASSIGN(const NuScenes database, NuScenes::open(root_, version_));
     STROBE_ASSIGN(const StreamingAccuracy accuracy, streaming_accuracy(results_, database, delays.results));
+    if (accuracy.without_boxes == accuracy.results)
+      return not_found(fmt::format("none of the {} results of {} is in the file", accuracy.results, delays.tenant))
+          .at(results_);
+    if (format == report::Format::kCsv)
+      for (const std::string& note : streaming_notes(delays, accuracy)) fmt::print(stderr, "note: {}\n", note);
     fmt::print("{}", streaming_text(delays, accuracy, format));
     return 0;
   }

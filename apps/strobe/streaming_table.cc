@@ -107,36 +107,43 @@ Result<DelaysFile> read_delays(const std::filesystem::path& path, const std::str
   const size_t tenant = csv.find("tenant").value_or(*model);
 
   std::set<std::string> in_space, all;
-  size_t shorter = 0;
   for (size_t row = 0; row < csv.row_count(); ++row) {
     all.emplace(csv.field(row, tenant));
     if (csv.field(row, *type) != "image") in_space.emplace(csv.field(row, tenant));
     auto whole = csv.number(row, *e2e), part = csv.number(row, *infer);
     for (const auto* value : {&whole, &part})
       if (!*value) return at_file(value->error());
-    if (*whole < *part) ++shorter;
+    for (const size_t column : {*e2e, *infer})
+      if (const double seconds = *csv.number(row, column); seconds < 0 || seconds > kLongest_s)
+        return at_file(csv.wrong(row, column, fmt::format("seconds from 0 to {:g}", kLongest_s)));
   }
   DelaysFile out;
-  out.swapped = 2 * shorter > csv.row_count();
   out.tenant = who;
   if (who.empty()) {
+    if (in_space.empty()) return at_file(not_found("no result in space: none of a LiDAR or fusion model"));
     if (in_space.size() != 1)
       return at_file(usage_error(fmt::format("results in space of {} tenants ({}): choose one with --tenant",
                                              in_space.size(), fmt::join(in_space, ", "))));
     out.tenant = *in_space.begin();
   }
-  const size_t delay = out.swapped ? *infer : *e2e;
+  std::vector<size_t> rows;
+  size_t shorter = 0;
   for (size_t row = 0; row < csv.row_count(); ++row) {
     if (csv.field(row, tenant) != out.tenant && csv.field(row, *model) != out.tenant) continue;
-    const double seconds = *csv.number(row, delay);
-    if (seconds < 0 || seconds > kLongest_s)
-      return at_file(csv.wrong(row, delay, fmt::format("seconds from 0 to {:g}", kLongest_s)));
-    out.results.push_back({std::string(csv.field(row, *token)), seconds});
+    rows.push_back(row);
+    if (*csv.number(row, *e2e) < *csv.number(row, *infer)) ++shorter;
   }
+  out.swapped = 2 * shorter > rows.size();
+  for (const size_t row : rows)
+    out.results.push_back({std::string(csv.field(row, *token)), *csv.number(row, out.swapped ? *infer : *e2e)});
   if (out.results.empty())
     return at_file(
         not_found(fmt::format("no result of \"{}\"; {}", out.tenant, suggest(out.tenant, {all.begin(), all.end()}))));
   return out;
+}
+
+std::vector<std::string> streaming_notes(const DelaysFile& delays, const StreamingAccuracy& accuracy) {
+  return summary(delays, accuracy).notes;
 }
 
 std::string streaming_text(const DelaysFile& delays, const StreamingAccuracy& accuracy, report::Format format) {

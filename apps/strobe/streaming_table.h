@@ -22,6 +22,9 @@ struct DelaysFile {
 // line), kUsage (several: which), kNotFound.
 Result<DelaysFile> read_delays(const std::filesystem::path& path, const std::string& who);
 
+// What must be said with the figures; text has it in itself.
+std::vector<std::string> streaming_notes(const DelaysFile& delays, const sensors::StreamingAccuracy& accuracy);
+
 // text, csv (pPerf's columns class_name, dist_th, ap, behind them when: still or stream), json.
 std::string streaming_text(const DelaysFile& delays, const sensors::StreamingAccuracy& accuracy, report::Format format);
 

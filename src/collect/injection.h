@@ -12,7 +12,7 @@ namespace strobe::collect {
 struct InjectionOptions {
   std::filesystem::path folder;  // the recorders' folder
   bool nvtx = true, itt = true;
-  bool gpu = true;  // the CUDA driver loads the library; without one nothing happens
+  bool gpu = true;              // the CUDA driver loads the library; without one nothing happens
   size_t ring_bytes = 1 << 20;  // per thread
   bool block_when_full = false;
 };

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <deque>
+
 #include "sensors/mcap_reader.h"
 #include "sensors/ros_messages.h"
 #include "tenants/ros_frame.h"
@@ -13,8 +16,6 @@ namespace strobe::tenants {
 namespace ros = sensors::ros;
 
 namespace {
-
-constexpr size_t kMostPictureBytes = size_t{2} << 30;
 
 sensors::Bytes bytes_of(const sensors::McapMessageView& message) {
   return {reinterpret_cast<const uint8_t*>(message.data.data()), message.data.size()};
@@ -38,8 +39,11 @@ Result<void> read_places(const sensors::McapReader& reader, SensorPlaces& places
     sensors::McapMessageView message;
     STROBE_ASSIGN(const bool more, messages.next(message));
     if (!more) return {};
+    // A topic may have channels of other types, too.
+    if (message.schema == nullptr) continue;
     const std::string& topic = message.channel->topic;
     const bool transforms = message.schema->name == ros::type_name<ros::TfMessage>();
+    if (!transforms && message.schema->name != ros::type_name<ros::CameraInfo>()) continue;
     auto taken =
         transforms ? places.add_transforms(topic, bytes_of(message)) : places.add_camera(topic, bytes_of(message));
     if (!taken) return std::move(taken).error().at(topic);
@@ -53,6 +57,7 @@ Result<void> read_single(const sensors::McapReader& reader, const SourceSpec& so
   query.topics = source.channels;
   sensors::McapMessages messages = reader.messages(query);
   std::string topic;  // the first one that fits
+  uint64_t sweep = 0;
   while (!frames.full()) {
     sensors::McapMessageView message;
     STROBE_ASSIGN(const bool more, messages.next(message));
@@ -72,7 +77,7 @@ Result<void> read_single(const sensors::McapReader& reader, const SourceSpec& so
     }
     if (found.frame.points && weather.falls()) {
       auto wet = std::make_shared<PointCloud>(*found.frame.points);
-      STROBE_TRY(weather.fall_on(*wet, message.sequence));
+      STROBE_TRY(weather.fall_on(*wet, sweep++));
       found.frame.points = std::move(wet);
     }
     STROBE_TRY(frames.add(std::move(found.frame)));
@@ -80,75 +85,103 @@ Result<void> read_single(const sensors::McapReader& reader, const SourceSpec& so
   return {};
 }
 
-// Sweeps with the pictures of all cameras at their time.
+// Sweeps with the pictures of all cameras at their time, joined as they are read, so that few wait in memory.
 class Joined {
  public:
-  Joined(const SourceSpec& source, const SensorPlaces& places) : source_(source), join_(places) {}
+  Joined(const SourceSpec& source, const SensorPlaces& places, StreamWeather& weather, FrameList& frames)
+      : source_(source), join_(places), weather_(weather), frames_(frames) {}
 
   Result<void> read(const sensors::McapReader& reader) {
-    constexpr StreamNeeds kPoints{.pictures = false, .points = true}, kPictures{.pictures = true, .points = false};
+    find_cameras(reader.contents());
     sensors::McapQuery query;
     query.topics = source_.channels;
     sensors::McapMessages messages = reader.messages(query);
-    size_t bytes = 0;
-    for (;;) {
+    while (!frames_.full()) {
       sensors::McapMessageView message;
       STROBE_ASSIGN(const bool more, messages.next(message));
-      if (!more) return {};
+      if (!more) break;
       if (message.schema == nullptr) continue;
-      const std::string& topic = message.channel->topic;
-      if (message.schema->name == message_type_of(kPoints)) {
-        if (!lidar_.empty() && topic != lidar_) continue;
-        lidar_ = topic;
-        if (enough()) continue;
-        STROBE_ASSIGN(sweeps_.emplace_back(), frame_of_message(topic, bytes_of(message), kPoints));
-        bytes += sweeps_.back().frame.points->values.size() * sizeof(float);
-      } else if (message.schema->name == message_type_of(kPictures)) {
-        STROBE_ASSIGN(RosFrame frame, frame_of_message(topic, bytes_of(message), kPictures));
-        if (enough() && frame.frame.stamp_ns > sweeps_.back().frame.stamp_ns + kJoin_ns) continue;
-        bytes += frame.frame.pictures[0]->bytes.size();
-        pictures_[topic].push_back(std::move(frame));
-      }
-      if (bytes > kMostPictureBytes)
-        return usage_error(
-            fmt::format("more than {} GiB of frames: say how many with `frames:`", kMostPictureBytes >> 30));
+      STROBE_TRY(take(message));
+      STROBE_TRY(join(false));
+    }
+    return join(true);
+  }
+
+  std::vector<std::string> notes() const {
+    if (left_out_ == 0) return {};
+    return {fmt::format("{} of {} sweeps have no picture of {} within {} ms and are left out", left_out_, seen_,
+                        join_.missing(), kJoin_ns / 1'000'000)};
+  }
+
+ private:
+  static constexpr StreamNeeds kPoints{.pictures = false, .points = true}, kPictures{.pictures = true, .points = false};
+
+  void find_cameras(const sensors::McapContents& contents) {
+    for (const auto& [id, channel] : contents.channels) {
+      const auto schema = contents.schemas.find(channel.schema_id);
+      if (schema == contents.schemas.end() || schema->second.name != message_type_of(kPictures)) continue;
+      if (!source_.channels.empty() && std::ranges::find(source_.channels, channel.topic) == source_.channels.end())
+        continue;
+      if (contents.statistics &&
+          std::ranges::none_of(contents.statistics->channel_message_counts,
+                               [&](const auto& counted) { return counted.first == id && counted.second > 0; }))
+        continue;
+      pictures_[channel.topic];
     }
   }
 
-  Result<void> join(StreamWeather& weather, FrameList& frames) {
-    if (sweeps_.empty() || pictures_.empty()) return {};
-    for (size_t i = 0; i < sweeps_.size(); ++i) {
-      RosFrame& sweep = sweeps_[i];
+  Result<void> take(const sensors::McapMessageView& message) {
+    const std::string& topic = message.channel->topic;
+    if (message.schema->name == message_type_of(kPoints) && (lidar_.empty() || topic == lidar_)) {
+      lidar_ = topic;
+      ++seen_;
+      STROBE_ASSIGN(sweeps_.emplace_back(), frame_of_message(topic, bytes_of(message), kPoints));
+      newest_ns_ = std::max(newest_ns_, sweeps_.back().frame.stamp_ns);
+    } else if (message.schema->name == message_type_of(kPictures)) {
+      auto& list = pictures_[topic];
+      STROBE_ASSIGN(list.emplace_back(), frame_of_message(topic, bytes_of(message), kPictures));
+      newest_ns_ = std::max(newest_ns_, list.back().frame.stamp_ns);
+    }
+    return {};
+  }
+
+  // Whether no picture that is still to come could be nearer.
+  bool ready(const RosFrame& sweep) const {
+    return newest_ns_ > sweep.frame.stamp_ns + kJoin_ns || std::ranges::all_of(pictures_, [&](const auto& of_topic) {
+             return !of_topic.second.empty() && of_topic.second.back().frame.stamp_ns >= sweep.frame.stamp_ns;
+           });
+  }
+
+  Result<void> join(bool all) {
+    if (pictures_.empty()) return {};
+    for (; !sweeps_.empty() && !frames_.full() && (all || ready(sweeps_.front())); sweeps_.pop_front()) {
+      RosFrame& sweep = sweeps_.front();
+      for (auto& [topic, list] : pictures_)
+        while (list.size() > 1 && list.front().frame.stamp_ns + kJoin_ns < sweep.frame.stamp_ns) list.pop_front();
       STROBE_ASSIGN(const bool whole, join_.add_pictures(lidar_, sweep, pictures_));
       if (!whole) {
         ++left_out_;
         continue;
       }
-      if (weather.falls()) {
+      if (weather_.falls()) {
         auto wet = std::make_shared<PointCloud>(*sweep.frame.points);
-        STROBE_TRY(weather.fall_on(*wet, i));
+        STROBE_TRY(weather_.fall_on(*wet, seen_));
         sweep.frame.points = std::move(wet);
       }
-      STROBE_TRY(frames.add(std::move(sweep.frame)));
+      STROBE_TRY(frames_.add(std::move(sweep.frame)));
     }
     return {};
   }
 
-  std::vector<std::string> notes() const {
-    if (left_out_ == 0) return {};
-    return {fmt::format("{} of {} sweeps have no picture of {} within {} ms and are left out", left_out_,
-                        sweeps_.size(), join_.missing(), kJoin_ns / 1'000'000)};
-  }
-
- private:
-  bool enough() const { return source_.most_frames > 0 && static_cast<int64_t>(sweeps_.size()) >= source_.most_frames; }
-
   const SourceSpec& source_;
   SensorJoin join_;
+  StreamWeather& weather_;
+  FrameList& frames_;
   std::string lidar_;
-  std::vector<RosFrame> sweeps_;
+  std::deque<RosFrame> sweeps_;  // that wait for pictures
   PicturesByTopic pictures_;
-  size_t left_out_ = 0;
+  int64_t newest_ns_ = INT64_MIN;
+  size_t seen_ = 0, left_out_ = 0;
 };
 
 Result<std::unique_ptr<FrameStream>> open(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed) {
@@ -159,10 +192,10 @@ Result<std::unique_ptr<FrameStream>> open(const SourceSpec& source, const Stream
   FrameList frames(source);
   std::vector<std::string> notes = reader.faults();
   if (needs.pictures && needs.points) {
-    Joined joined(source, places);
+    Joined joined(source, places, weather, frames);
     STROBE_TRY(joined.read(reader));
-    STROBE_TRY(joined.join(weather, frames));
     for (std::string& note : joined.notes()) notes.push_back(std::move(note));
+    if (frames.empty() && !notes.empty()) return not_found(notes.back());
   } else {
     STROBE_TRY(read_single(reader, source, needs, places, weather, frames));
   }

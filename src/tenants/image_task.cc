@@ -107,6 +107,10 @@ class ImageTask : public Task {
       decoder_ = std::move(*decoder);
     }
     format_ = pipeline::input_format(rule, static_cast<int>(shape[3]), static_cast<int>(shape[2]));
+    for (const auto& output : network_->output_shapes())
+      if (decoder_ && (output.empty() || output[0] != tenant_.batch))
+        return unsupported(
+            fmt::format("{}: an output has no extent of its own for a batch of {}", tenant_.model, tenant_.batch));
     return {};
   }
 

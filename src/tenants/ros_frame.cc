@@ -32,7 +32,8 @@ Result<std::shared_ptr<PointCloud>> cloud_of(const ros::PointCloud2& message) {
       return unsupported(fmt::format("points without a float32 field {}", kNames[i]));
     offsets[i] = found->offset;
   }
-  for (const Field& field : message.fields) has_ring = has_ring || field.name == "ring";
+  for (const Field& field : message.fields)
+    has_ring = has_ring || (field.name == "ring" && field.datatype == Field::kFloat32);
   const size_t count = size_t{message.width} * message.height;
   if (message.point_step == 0 || message.data.size() / message.point_step < count)
     return bad_data(fmt::format("{} bytes are no {} points of {}", message.data.size(), count, message.point_step));
@@ -48,7 +49,8 @@ Result<std::shared_ptr<PointCloud>> cloud_of(const ros::PointCloud2& message) {
       if (i == 3) brightest = std::max(brightest, value);
     }
   if (brightest > 1) cloud->full_intensity = 255;
-  cloud->x_is_right = has_ring;  // nuScenes' own points; what other LiDARs send follows ROS, x forward
+  cloud->x_is_right =
+      has_ring;  // nuScenes' own points, whose ring is a float; others (whose ring is a uint16) follow ROS, x forward
   return cloud;
 }
 

@@ -21,19 +21,31 @@ Result<void> SensorPlaces::add_camera(const std::string& topic, sensors::Bytes c
   if (cameras_.contains(topic)) return {};
   STROBE_ASSIGN(ros::CameraInfo info, ros::decode<ros::CameraInfo>(cdr));
   cameras_.insert(topic);
-  const std::string folder = topic.substr(0, topic.find_last_of('/'));
-  if (const size_t slash = folder.find_last_of('/'); slash != std::string::npos && slash + 1 < folder.size())
-    by_folder_.emplace(folder.substr(slash + 1), info);
+  // "/left/camera/camera_info": left/camera, and camera where no other one is called so.
+  std::string folder = topic.substr(0, topic.find_last_of('/'));
+  for (size_t slash = folder.find('/'); !folder.empty(); slash = folder.find('/')) {
+    if (slash != 0) {
+      const auto [place, fresh] = by_folder_.try_emplace(folder, info);
+      if (!fresh) ambiguous_.insert(folder);
+    }
+    if (slash == std::string::npos) break;
+    folder = folder.substr(slash + 1);
+  }
   std::string frame = info.header.frame_id;
   by_frame_.emplace(std::move(frame), std::move(info));
   return {};
 }
 
 const ros::CameraInfo* SensorPlaces::camera(const std::string& topic, const std::string& frame_id) const {
-  if (const auto found = by_frame_.find(frame_id); found != by_frame_.end()) return &found->second;
+  if (const auto found = by_frame_.find(frame_id); !frame_id.empty() && found != by_frame_.end()) return &found->second;
+  // The longest folder that the topic has, too: of /left/camera and /right/camera that of its own side.
+  const ros::CameraInfo* best = nullptr;
+  size_t longest = 0;
   for (const auto& [folder, info] : by_folder_)
-    if ((topic + "/").find("/" + folder + "/") != std::string::npos) return &info;
-  return nullptr;
+    if (folder.size() > longest && !ambiguous_.contains(folder) &&
+        ("/" + topic + "/").find("/" + folder + "/") != std::string::npos)
+      best = &info, longest = folder.size();
+  return best;
 }
 
 std::optional<TransformTree::Place> SensorPlaces::place(const std::string& topic, const RosFrame& frame) const {

@@ -24,7 +24,7 @@ class SensorPlaces {
   Result<void> add_transforms(const std::string& topic, sensors::Bytes cdr);  // a topic "...tf_static" always holds
   Result<void> add_camera(const std::string& topic, sensors::Bytes cdr);
 
-  // Of the pictures of a topic in a frame: by the frame, else by the folder that both topics have in common
+  // Of the pictures of a topic in a frame: by the frame, else by the longest folders that both topics have in common
   // ("/CAM_FRONT/camera_info", "/image_data/CAM_FRONT"). nullptr: not told.
   const sensors::ros::CameraInfo* camera(const std::string& topic, const std::string& frame_id) const;
   // Where the sensor of a message is at its stamp: by its frame_id, or that of its camera where it is called otherwise
@@ -35,6 +35,7 @@ class SensorPlaces {
   TransformTree tree_;
   std::set<std::string> cameras_;  // topics of CameraInfo
   std::map<std::string, sensors::ros::CameraInfo> by_frame_, by_folder_;
+  std::set<std::string> ambiguous_;  // folders of several cameras
 };
 
 // place: of the camera in the frame that it is told in.

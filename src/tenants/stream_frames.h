@@ -34,6 +34,7 @@ class StreamWeather {
 class FrameList {
  public:
   explicit FrameList(const SourceSpec& source) : source_(source) {}
+  bool empty() const { return frames_.empty(); }
   bool full() const { return source_.most_frames > 0 && static_cast<int64_t>(frames_.size()) >= source_.most_frames; }
   // Errors: kUsage where they are more than memory should hold.
   Result<void> add(SensorFrame frame);

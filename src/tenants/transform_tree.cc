@@ -17,7 +17,7 @@ void TransformTree::add(const sensors::ros::TfMessage& message, bool is_static) 
   for (const sensors::ros::TransformStamped& transform : message.transforms) {
     Link& link = links_[plain(transform.child_frame_id)];
     const std::string parent = plain(transform.header.frame_id);
-    if (link.parent != parent || is_static) link.at.clear();
+    if (link.parent != parent || is_static || link.is_static) link.at.clear();
     link.parent = parent;
     link.is_static = is_static;
     sensors::Pose pose = transform.transform;

@@ -135,6 +135,18 @@ class Metrics(Case):
         self.assertIn('no result of "c"', self.streaming(root, rows, "--tenant", "c", code=2))
         self.assertIn("absent-token", self.streaming(root, [(0, "absent-token", 0, 0, 0.1, 0.2, "a", "lidar")], code=2))
         self.assertIn("line 2", self.streaming(root, [(0, token, 0, 0, 0.1, "soon", "a", "lidar")], code=2))
+        negative = [(0, token, 0, 0, 0.3, -5, "a", "lidar")]
+        self.assertIn("seconds from 0 to 3600", self.streaming(root, negative, code=2))
+        self.assertIn("no result in space", self.streaming(root, [(0, token, 0, 0, 0.1, 0.2, "a", "image")], code=2))
+        # Whose columns are swapped is asked of the tenant alone.
+        rows = [(0, token, 0, 0, 0.1, 0.4, "a", "lidar")] + 9 * [(0, token, 0, 0, 0.4, 0.1, "b", "image")]
+        self.assertFalse(self.streaming(root, rows, "--tenant", "a")["delays_swapped"])
+        self.assertAlmostEqual(self.streaming(root, rows, "--tenant", "a")["delay_ms"]["p50"], 400)
+        absent = json.loads((root / "results.json").read_text())
+        absent["results"].pop(token)
+        (root / "results.json").write_text(json.dumps(absent))
+        self.assertIn("none of the 1 results of a is in the file",
+                      self.streaming(root, [(0, token, 0, 0, 0.1, 0.2, "a", "lidar")], code=2))
         self.assertIn("no column input_token", self.streaming(root, [(1, 2)], code=2, header="frame,delay"))
 
     def test_bicycles_in_racks_do_not_count(self):

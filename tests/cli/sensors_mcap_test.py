@@ -1,8 +1,9 @@
 """strobe sensors dump and info, from outside: the conformance pairs, real bags, damage, what is no MCAP file."""
 import json
+import subprocess
 import unittest
 
-from support import Case, need, strobe
+from support import STROBE, Case, need, strobe
 
 LISTING = {
     "records": [
@@ -100,6 +101,31 @@ class McapTest(Case):
             self.assertEqual([line["log_time"] for line in lines], sorted(line["log_time"] for line in lines))
             for line in lines:
                 self.same_message(line["message"], theirs[line["topic"], line["log_time"]].pop(0), line["topic"])
+
+    def test_json_messages_and_ones_that_are_too_deep(self):
+        listing = json.loads(json.dumps(LISTING))
+        channel = next(record for record in listing["records"] if record["type"] == "Channel")
+        for field in channel["fields"]:
+            if field[0] == "message_encoding":
+                field[1] = "json"
+        texts = ['{"b":1,"a":[true,null]}', "[" * 300_000 + "]" * 300_000, '{"b":']
+        messages = [record for record in listing["records"] if record["type"] == "Message"]
+        for record, text in zip(messages, texts):
+            record["fields"][1][1] = [str(byte) for byte in text.encode()]
+        (self.folder / "listing.json").write_text(json.dumps(listing))
+        path = self.folder / "bag.mcap"
+        self.assertEqual(strobe("sensors", "dump", self.folder / "listing.json", "--write", path).returncode, 0)
+        done = strobe("sensors", "dump", path, "--messages")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(lines[0]["message"], {"b": 1, "a": [True, None]})
+        self.assertEqual([line["bytes"] for line in lines[1:3]], [600_000, 5])
+        self.assertEqual(done.stderr.count("note: "), 1)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([STROBE, "sensors", "dump", path, "--messages"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("standard output", done.stderr)
 
     def test_messages_that_cannot_be_told_are_counted_bytes(self):
         done = strobe("sensors", "dump", self.file(), "--messages")

@@ -50,6 +50,12 @@ TEST(TransformTree, ChainsAndTimes) {
   EXPECT_EQ(tree.place("map", 0)->root, "map");
   EXPECT_FALSE(tree.place("elsewhere", 0));
 
+  // From fixed to moving: the earlier place holds no more.
+  ros::TfMessage loose;
+  loose.transforms.push_back({{ros::Time::from_ns(1'000'000'000), "base_link"}, "camera", {{7, 0, 0}, {}}});
+  tree.add(loose, false);
+  EXPECT_NEAR(at(0).x, 17, 1e-12);
+
   ros::TfMessage circle;
   circle.transforms.push_back({{ros::Time::from_ns(1), "camera"}, "map", {}});
   tree.add(circle, true);
@@ -189,6 +195,25 @@ TEST_F(MadeBag, TheNearestPictureIsTakenWithinTheLimit) {
   ASSERT_FALSE((*stream)->notes().empty());
   EXPECT_NE((*stream)->notes()[0].find("2 of 6 sweeps have no picture of /cam/image"), std::string::npos);
   EXPECT_EQ((*open(2))->size(), 2);
+}
+
+// Frames are counted when they are whole; a topic may have channels of other kinds.
+TEST_F(MadeBag, CamerasThatBeginLate) {
+  begin();
+  const uint16_t odd = writer_->add_channel({0, 0, "/tf_static", "cdr", {}}).value();
+  ASSERT_TRUE(writer_->write({odd, 0, 1, 1, {}}));
+  camera_info();
+  transforms();
+  for (int64_t k = 0; k < 10; ++k) {
+    sweep(1000 + 100 * k);
+    if (k >= 4) picture(1000 + 100 * k);
+  }
+  finish();
+  const auto stream = open(3);
+  ASSERT_TRUE(stream) << stream.error().to_string();
+  ASSERT_EQ((*stream)->size(), 3);
+  // The picture of 1400 ms is near enough for the sweep of 1300 ms.
+  for (int64_t k = 0; k < 3; ++k) EXPECT_EQ((*stream)->frame(k).stamp_ns, (1300 + 100 * k) * 1'000'000);
 }
 
 TEST_F(MadeBag, SaysWhatIsMissing) {
