@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/csv_text.h"
 #include "base/file.h"
 #include "base/statistics.h"
 #include "base/suggest.h"
 #include "base/table.h"
-#include "predict/csv_text.h"
 
 namespace strobe::app {
 
@@ -97,9 +97,9 @@ Table summary(const DelaysFile& delays, const StreamingAccuracy& accuracy) {
 Result<DelaysFile> read_delays(const std::filesystem::path& path, const std::string& who) {
   const auto at_file = [&](Error error) { return std::move(error).at(path.string()); };
   STROBE_ASSIGN(std::string text, read_file(path));
-  auto parsed = predict::CsvText::parse(std::move(text));
+  auto parsed = CsvText::parse(std::move(text));
   if (!parsed) return at_file(std::move(parsed).error());
-  const predict::CsvText& csv = *parsed;
+  const CsvText& csv = *parsed;
   const auto token = csv.column("input_token"), e2e = csv.column("e2e_delay"), infer = csv.column("inference_delay"),
              type = csv.column("model_type"), model = csv.column("model_name");
   for (const auto* column : {&token, &e2e, &infer, &type, &model})

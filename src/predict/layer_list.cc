@@ -8,8 +8,8 @@
 #include <limits>
 #include <map>
 
+#include "base/csv_text.h"
 #include "base/file.h"
-#include "predict/csv_text.h"
 
 namespace strobe::predict {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
+#include "base/csv_text.h"
 #include "base/file.h"
-#include "predict/csv_text.h"
 
 namespace strobe::predict {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "strobe/base/result.h"
 
-namespace strobe::predict {
+namespace strobe {
 
 // Owns the text; fields are views into it.
 class CsvText {
@@ -42,4 +42,4 @@ class CsvText {
 // The field as it stands in a file: with quotes where it needs them.
 std::string csv_field(std::string_view text);
 
-}  // namespace strobe::predict
+}  // namespace strobe

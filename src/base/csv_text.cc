@@ -1,4 +1,4 @@
-#include "predict/csv_text.h"
+#include "base/csv_text.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/shorten.h"
 
-namespace strobe::predict {
+namespace strobe {
 namespace {
 
 // Takes a text apart, one field at a time.
@@ -152,4 +152,4 @@ std::string csv_field(std::string_view text) {
   return quoted + '"';
 }
 
-}  // namespace strobe::predict
+}  // namespace strobe
