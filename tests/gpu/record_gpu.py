@@ -82,6 +82,19 @@ class RecordGpu(unittest.TestCase):
         marks = self.rows("SELECT s.value FROM STROBE_MARK m JOIN StringIds s ON s.id = m.nameId")
         self.assertIn(("GPU records are complete up to here",), marks)
 
+    def test_what_a_recording_left_behind_is_recovered_whole(self):
+        kept, found = pathlib.Path(self.folder.name) / "kept", pathlib.Path(self.folder.name) / "found.sqlite"
+        environment = {**os.environ, "STROBE_CUDA_LIBRARY": FAKE, "STROBE_CUPTI_LIBRARY": FAKE}
+        done = subprocess.run([STROBE, "record", "--folder", kept, "--collect", "nvtx,gpu", "-o", self.trace, "--", PROGRAM,
+                               "200"], env=environment, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = subprocess.run([STROBE, "recover", kept, "-o", found], capture_output=True, text=True, timeout=120,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.trace = str(found)
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_KERNEL")[0][0], 200)
+        self.assertEqual(self.facts()["gpu.collection"], "on")
+
     def test_another_client_is_named(self):
         summary, errors = self.record(PROGRAM, "10", FAKE_CUPTI_OTHER_CLIENT="Nsight Systems")
         self.assertEqual(summary["gpu_operations"], 0)
