@@ -136,6 +136,12 @@ std::mutex& start_mutex() {
 }
 pid_t started_in = 0;
 
+// What was stopped or refused stays: CUPTI may still hold its buffers, or be inside a call of ours with it.
+void retire(Collector* collector) {
+  static auto* const retired = new std::vector<Collector*>;
+  retired->push_back(collector);
+}
+
 void on_requested(uint8_t** buffer, size_t* size, size_t* max_records) {
   *buffer = nullptr;
   *size = 0;
@@ -165,8 +171,7 @@ Result<std::unique_ptr<Collector>> Collector::start(const CollectOptions& option
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
     collector->subscription_.reset();
-    // CUPTI may hold a buffer, so the object stays.
-    (void)collector.release();
+    retire(collector.release());
     return std::move(enabled).error();
   }
   const WithoutSignals guard;
@@ -507,8 +512,9 @@ Result<void> start_collecting(const CollectOptions& options) {
 CollectTotals stop_collecting() {
   const std::lock_guard lock(start_mutex());
   Collector* collector = std::exchange(started, nullptr);
-  if (collector == nullptr || started_in != ::getpid()) return {};
-  return collector->stop();
+  if (collector == nullptr) return {};
+  retire(collector);
+  return started_in == ::getpid() ? collector->stop() : CollectTotals{};
 }
 
 bool collecting() {
