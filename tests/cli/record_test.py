@@ -473,7 +473,7 @@ class Fate(RecordCase):
         self.assertFalse(self.trace.exists())
 
     def test_wrong_words(self):
-        for flags, words in ((["--collect", "gpu"], ["gpu", "nvtx"]), (["--wait", "never"], ["never"]),
+        for flags, words in ((["--collect", "gups"], ["gups", "gpu"]), (["--wait", "never"], ["never"]),
                              (["--period-ms", "0"], ["--period-ms"]), (["--format", "csv"], ["csv"])):
             self.refused(strobe("record", *flags, "-o", self.trace, "--", "true"), *words)
         self.refused(strobe("record", "-o", self.folder / "missing" / "t.sqlite" / "x", "--folder", "/proc/none", "--", "true"),
