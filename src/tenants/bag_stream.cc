@@ -117,14 +117,15 @@ class Joined {
   static constexpr StreamNeeds kPoints{.pictures = false, .points = true}, kPictures{.pictures = true, .points = false};
 
   void find_cameras(const sensors::McapContents& contents) {
-    for (const auto& [id, channel] : contents.channels) {
+    for (const auto& entry : contents.channels) {
+      const sensors::McapChannel& channel = entry.second;
       const auto schema = contents.schemas.find(channel.schema_id);
       if (schema == contents.schemas.end() || schema->second.name != message_type_of(kPictures)) continue;
       if (!source_.channels.empty() && std::ranges::find(source_.channels, channel.topic) == source_.channels.end())
         continue;
       if (contents.statistics &&
           std::ranges::none_of(contents.statistics->channel_message_counts,
-                               [&](const auto& counted) { return counted.first == id && counted.second > 0; }))
+                               [&](const auto& counted) { return counted.first == channel.id && counted.second > 0; }))
         continue;
       pictures_[channel.topic];
     }
