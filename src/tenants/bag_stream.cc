@@ -166,7 +166,7 @@ class Joined {
       }
       if (weather_.falls()) {
         auto wet = std::make_shared<PointCloud>(*sweep.frame.points);
-        STROBE_TRY(weather_.fall_on(*wet, seen_));
+        STROBE_TRY(weather_.fall_on(*wet, joined_++));
         sweep.frame.points = std::move(wet);
       }
       STROBE_TRY(frames_.add(std::move(sweep.frame)));
@@ -182,6 +182,7 @@ class Joined {
   std::deque<RosFrame> sweeps_;  // that wait for pictures
   PicturesByTopic pictures_;
   int64_t newest_ns_ = INT64_MIN;
+  uint64_t joined_ = 0;  // frames so far: each has weather of its own
   size_t seen_ = 0, left_out_ = 0;
 };
 
