@@ -106,6 +106,9 @@ class BlameCommand : public Command {
     json["excess_ns"] = std::llround(excess);
     json["switching_ns"] = std::llround(switching);
     json["unknown_ns"] = std::llround(unknown);
+    Json& programs = json["programs"] = Json::array();
+    for (const auto& [program, ns] : analysis.programs)
+      programs.push_back({{"program", program}, {"ns", std::llround(ns)}});
     json["coverage"] = analysis.gates.known_state;
     json["because"] = analysis.gates.because();
     json["why_not"] = analysis.gates.reasons();

@@ -8,6 +8,7 @@
 #include "analyze/pperf_tables.h"
 #include "analyze/tenant_tables.h"
 #include "base/file.h"
+#include "core_runs.h"
 #include "experiment_predictions.h"
 #include "report/table_format.h"
 #include "report_scene.h"
@@ -139,6 +140,7 @@ std::string stood_still(const tenants::Cell& cell, const Json& figures) {
 Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json result) {
   const fs::path spool = folder / "spool", predictions = folder / "predictions";
   STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
+  STROBE_TRY(add_core_runs(timeline, spool));
   for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
   timeline.facts["experiment.cell"] = cell.folder;
   write_source_facts(cell.spec, timeline);

@@ -35,11 +35,11 @@ POOL = {
 
 
 def tenant_yaml(name, video, offset_ms):
-    model, rate, _ = POOL[name]
+    model, rate, ms = POOL[name]
     source = "synthetic" if ":" in model else video
     priority = list(POOL).index(name)
     return (f"  - {{name: {name}, model: \"{model}\", source: {source}, rate: {rate}, offset: {offset_ms:.1f}ms, "
-            f"priority: {priority}, deadline: 100ms, queue: 4}}\n")
+            f"priority: {priority}, deadline: {2.5 * ms:.1f}ms, queue: 4}}\n")
 
 
 def experiment(names, video, policies, repeat, seconds, rng, file):
@@ -61,6 +61,19 @@ def delays_ms(cell):
             for row in csv.DictReader(lines):
                 found.setdefault(row["tenant"], []).append(1000 * float(row["e2e_delay"]))
     return found
+
+
+def misses(cells):
+    """Share of the frames that were due and had no result in time, by tenant."""
+    due, missed = {}, {}
+    for cell in cells:
+        for path in cell.glob("tenants_*.csv"):
+            with open(path, newline="") as lines:
+                for row in csv.DictReader(lines):
+                    due[row["tenant"]] = due.get(row["tenant"], 0) + int(row["frames"])
+                    missed[row["tenant"]] = (missed.get(row["tenant"], 0)
+                                             + int(row["frames"]) * float(row["miss_share"] or 0))
+    return {name: missed[name] / due[name] for name in due if due[name]}
 
 
 def cpu_seconds():
@@ -140,7 +153,9 @@ def main():
         solo = {name: next((folder / name).glob("*/trace.sqlite")) for name in names}
         for policy in POLICIES:
             measured = {}
-            for cell in (folder / "together").glob(f"*policy={policy}*"):
+            cells = list((folder / "together").glob(f"*policy={policy}*"))
+            missed = misses(cells)
+            for cell in cells:
                 for name, values in delays_ms(cell).items():
                     measured.setdefault(name, []).append(values)
             answer = json.loads(strobe("forecast", *[solo[n] for n in names], "--policy", policy, "--calibration",
@@ -153,6 +168,7 @@ def main():
                 rows.append({"set": number, "size": len(names), "policy": policy, "tenant": row["tenant"],
                              "frames": len(values), "p50": float(np.quantile(values, 0.5)),
                              "p99": float(np.quantile(values, 0.99)),
+                             "miss": missed[row["tenant"]], "forecast_miss": row["miss_rate"],
                              "run_p50": [float(np.quantile(v, 0.5)) for v in runs],
                              "run_p99": [float(np.quantile(v, 0.99)) for v in runs],
                              **{f"{kind}_{q}": (row if kind == "forecast" else row[kind])[f"{q}_ms"]
@@ -170,9 +186,18 @@ def main():
             line += f"  {kind} p50 {100 * statistics.median(errors['p50']):5.1f} % p99 {100 * statistics.median(errors['p99']):5.1f} %"
             if kind == "forecast":
                 line += f" (within 25 % at p99: {100 * sum(e <= 0.25 for e in errors['p99']) / len(of):.0f} %)"
+        off = [abs(r["forecast_miss"] - r["miss"]) for r in of]
+        line += (f"  misses {100 * statistics.mean(r['miss'] for r in of):.1f} % of frames, forecast within 3 points: "
+                 f"{100 * sum(o <= 0.03 for o in off) / len(of):.0f} % of tenants, off by {100 * statistics.mean(off):.1f} "
+                 "points in the mean")
         noise = statistics.median(abs(a - b) / b for r in of for a, b in [(r["run_p50"][0], r["run_p50"][-1])])
         noise99 = statistics.median(abs(a - b) / b for r in of for a, b in [(r["run_p99"][0], r["run_p99"][-1])])
         print(f"{line}  run to run p50 {100 * noise:.1f} % p99 {100 * noise99:.1f} %")
+    by_set = {}
+    for r in rows:
+        by_set.setdefault((r["set"], r["policy"]), []).append(abs(r["forecast_p99"] - r["p99"]) / r["p99"])
+    within = [statistics.median(errors) <= 0.25 for errors in by_set.values()]
+    print(f"sets within 25 % at p99 (median tenant): {100 * sum(within) / len(within):.0f} % of {len(within)}")
     score = []
     for number in {r["set"] for r in rows}:
         for name in {r["tenant"] for r in rows if r["set"] == number}:

@@ -394,6 +394,10 @@ void Accountant::run() {
   analysis_.intrinsic_ns = std::move(operations_.intrinsic_ns);
   analysis_.blocker = std::move(operations_.blocker);
   analysis_.estimated = std::move(operations_.estimated);
+  for (const auto& [program, ns] : operations_.programs)
+    analysis_.programs.emplace_back(trace_.programs[static_cast<size_t>(program)], ns);
+  std::stable_sort(analysis_.programs.begin(), analysis_.programs.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   analysis_.unmeasured_pairs = operations_.unmeasured_pairs;
   BlameGates& gates = analysis_.gates;
   gates.lost_records = trace_.lost_records + trace_.operations_without_stage + trace_.stages_without_frame;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyze/tenant_trace.h"
@@ -73,6 +74,9 @@ struct BlameAnalysis {
   std::vector<double> foreign_cpu_ns, nobody_ns, stage_idle_ns, stage_foreign_ns;
   std::vector<int32_t> blocker;    // of each operation: who held its resource last before it; kNone
   std::vector<uint8_t> estimated;  // by resource: the total is exact, the split is by others' CPU time
+  // Of "system", where switches of the cores are recorded: which programs, and how long finished frames' stages waited
+  // for a core while those ran; most first.
+  std::vector<std::pair<std::string, double>> programs;
   uint64_t unmeasured_pairs = 0;   // classes that ran beside each other without a known slow-down
   BlameGates gates;
 };

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "analyze/core_runs.h"
+
 namespace strobe::analyze {
 
 using trace::kNone;
@@ -34,7 +36,7 @@ struct Record {
 
 class Sweeper {
  public:
-  explicit Sweeper(const TenantTrace& trace) : trace_(trace), band_(noise_of_difference(trace)) {
+  explicit Sweeper(const TenantTrace& trace) : trace_(trace), core_runs_(trace), band_(noise_of_difference(trace)) {
     out_.intrinsic_ns.resize(trace.operations.size());
     for (size_t i = 0; i < trace.operations.size(); ++i)
       out_.intrinsic_ns[i] = static_cast<double>(trace.operations[i].end_ns - trace.operations[i].start_ns);
@@ -65,12 +67,20 @@ class Sweeper {
   void sweep_shared(int32_t resource);
   void sweep_cores();
   void sweep_core_domain(const std::vector<int32_t>& resources);
+  bool split_by_core_runs(int32_t operation, int32_t stage, int32_t resource, double waited_ns);
+  void give_core_wait(int32_t operation, int32_t stage, int32_t by, int32_t resource, double ns) {
+    if (operation != kNone)
+      put(operation, by, resource, ns);
+    else
+      add_cell(out_.of_stage[static_cast<size_t>(stage)], by, resource, ns);
+  }
   void collect();
   void put(int32_t operation, int32_t by, int32_t resource, double ns) {
     if (ns > 0) records_.push_back({operation, {by, resource, ns}});
   }
 
   const TenantTrace& trace_;
+  CoreRunIndex core_runs_;
   int64_t band_;
   std::vector<std::vector<int32_t>> by_resource_;
   std::vector<Record> records_;
@@ -338,20 +348,53 @@ void Sweeper::sweep_core_domain(const std::vector<int32_t>& resources) {
       for (const double ns : done->crowded) sum += ns;
       // Those who are known kept it waiting at most while they were more than the cores; the rest was somebody else.
       const double known = sum > 0 ? std::min(user.waited_ns, done->crowded_ns) : 0;
-      out_.estimated[static_cast<size_t>(user.resource)] = 1;
-      const auto give = [&](int32_t by, double ns) {
-        if (user.operation != kNone)
-          put(user.operation, by, user.resource, ns);
-        else
-          add_cell(out_.of_stage[static_cast<size_t>(user.stage)], by, user.resource, ns);
-      };
-      for (size_t i = 0; i < count && known > 0; ++i)
-        if (done->crowded[i] > 0) give(static_cast<int32_t>(i), known * done->crowded[i] / sum);
-      give(blamed(trace_, Blamed::kUnknown), user.waited_ns - known);
+      if (!split_by_core_runs(user.operation, user.stage, user.resource, user.waited_ns)) {
+        out_.estimated[static_cast<size_t>(user.resource)] = 1;
+        for (size_t i = 0; i < count && known > 0; ++i)
+          if (done->crowded[i] > 0)
+            give_core_wait(user.operation, user.stage, static_cast<int32_t>(i), user.resource,
+                           known * done->crowded[i] / sum);
+        give_core_wait(user.operation, user.stage, blamed(trace_, Blamed::kUnknown), user.resource,
+                       user.waited_ns - known);
+      }
       if (user.operation != kNone) out_.intrinsic_ns[static_cast<size_t>(user.operation)] -= user.waited_ns;
     }
     active.erase(done);
   }
+}
+
+// Where the kernel's switches are recorded, who ran is known. False: they are not, or not of this time.
+bool Sweeper::split_by_core_runs(int32_t operation, int32_t stage_number, int32_t resource, double waited_ns) {
+  if (operation != kNone) stage_number = trace_.operations[static_cast<size_t>(operation)].stage;
+  if (stage_number == kNone) return false;
+  const TenantStage& stage = trace_.stages[static_cast<size_t>(stage_number)];
+  if (!core_runs_.covers(stage.start_ns, stage.end_ns)) return false;
+  std::vector<Interval> within;
+  if (operation != kNone) {
+    const TenantOperation& own = trace_.operations[static_cast<size_t>(operation)];
+    within.emplace_back(own.start_ns, own.end_ns);
+  } else {
+    // What a stage waited for outside of its operations.
+    int64_t at = stage.start_ns;
+    for (int32_t i = stage.first_operation; i < stage.first_operation + stage.operation_count; ++i) {
+      const TenantOperation& inner = trace_.operations[static_cast<size_t>(i)];
+      if (inner.start_ns > at) within.emplace_back(at, inner.start_ns);
+      at = std::max(at, inner.end_ns);
+    }
+    if (stage.end_ns > at) within.emplace_back(at, stage.end_ns);
+  }
+  const int32_t tid = trace_.lane_tids[static_cast<size_t>(stage.lane)];
+  const std::vector<CoreWait> parts = core_runs_.split(tid, within, waited_ns, resource);
+  if (parts.empty()) return false;
+  const bool counts =
+      trace_.frames[static_cast<size_t>(stage.frame)].counts && trace_.frames[static_cast<size_t>(stage.frame)].finished();
+  for (const CoreWait& part : parts) {
+    const Blamed other = part.is_idle ? Blamed::kIdle : part.is_recorder ? Blamed::kRecorder : Blamed::kSystem;
+    const int32_t by = part.tenant != kNone ? part.tenant : blamed(trace_, other);
+    give_core_wait(operation, stage_number, by, resource, part.ns);
+    if (counts && by == blamed(trace_, Blamed::kSystem)) out_.programs[part.program] += part.ns;
+  }
+  return true;
 }
 
 void Sweeper::collect() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "analyze/blame.h"
@@ -27,6 +28,7 @@ struct OperationBlame {
   // Of stages: CPU time that was waited for outside its operations.
   std::vector<std::vector<BlameCell>> of_stage;
   std::vector<uint8_t> estimated;  // by resource
+  std::map<int32_t, double> programs;  // what of "system" was which program, ns
   std::vector<Servers> servers;    // by resource; empty where it is not exclusive
   uint64_t contradictions = 0;     // more holders at once than servers
   int64_t contradicted_ns = 0;     // for so long

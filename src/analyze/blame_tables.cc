@@ -72,6 +72,13 @@ const char* title_of(BlameOf what) {
   return "";
 }
 
+std::string milliseconds(double ns) {
+  const double ms = ns / kMs;
+  char text[32];
+  std::snprintf(text, sizeof text, ms < 0.1 ? "%.3f ms" : ms < 10 ? "%.2f ms" : "%.1f ms", ms);
+  return text;
+}
+
 void add_notes(const BlameAnalysis& analysis, Table& table) {
   table.coverage = analysis.gates.known_state;
   const std::vector<std::string> reasons = analysis.gates.reasons();
@@ -88,6 +95,15 @@ void add_notes(const BlameAnalysis& analysis, Table& table) {
   if (!estimated.empty())
     table.notes.push_back("estimated: of waits for a core (" + estimated +
                           ") the total is the kernel's, the split is by the others' CPU time");
+  if (!analysis.programs.empty()) {
+    constexpr size_t kMostNamed = 5;
+    std::string text = "system: while these ran, stages waited for a core:";
+    for (size_t i = 0; i < std::min(kMostNamed, analysis.programs.size()); ++i)
+      text += (i == 0 ? " " : ", ") + analysis.programs[i].first + " " + milliseconds(analysis.programs[i].second);
+    if (analysis.programs.size() > kMostNamed)
+      text += " and " + std::to_string(analysis.programs.size() - kMostNamed) + " more";
+    table.notes.push_back(std::move(text));
+  }
   if (analysis.unmeasured_pairs > 0)
     table.notes.emplace_back(
         "operations ran beside each other whose slow-down was never measured: it is missing here (--calibration FILE)");
@@ -101,13 +117,6 @@ const BlameCell* cell_of(const std::vector<BlameCell>& cells, const BlameCell& l
   for (const BlameCell& cell : cells)
     if (cell.by == like.by && cell.resource == like.resource) return &cell;
   return nullptr;
-}
-
-std::string milliseconds(double ns) {
-  const double ms = ns / kMs;
-  char text[32];
-  std::snprintf(text, sizeof text, ms < 0.1 ? "%.3f ms" : ms < 10 ? "%.2f ms" : "%.1f ms", ms);
-  return text;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "analyze/core_runs.h"
 #include "analyze/tenant_trace_facts.h"
 #include "base/tenant_words.h"
 
@@ -32,6 +33,7 @@ class Reader {
     order_operations();
     link_lanes();
     link_stages();
+    read_core_runs(timeline_, trace_);
     if (trace_.frames.empty())
       return not_found("the trace names tenants (" + timeline_.facts.at(words::kTenants) +
                        ") but holds no frame of them");

@@ -104,6 +104,16 @@ struct OtherHolder {
   int64_t start_ns = 0, end_ns = 0;
 };
 
+// A thread ran on a core: of a tenant, of strobe itself (the recorder) or of another program (the system).
+struct TenantCoreRun {
+  int64_t start_ns = 0, end_ns = 0;
+  int32_t core = 0, tid = 0;
+  int32_t tenant = trace::kNone;
+  bool is_recorder = false;  // where it is no tenant's
+  bool preempted = false;    // it would have gone on
+  int32_t program = 0;       // its name, into TenantTrace::programs
+};
+
 struct TenantTrace {
   std::vector<TenantInfo> tenants;
   std::vector<TenantResource> resources;
@@ -118,6 +128,10 @@ struct TenantTrace {
   std::vector<TenantOperation> operations;  // by stage, then start; those without a stage last
   std::vector<OtherHolder> others;
   std::vector<int32_t> lane_stages;  // all stages by lane, then start
+  std::vector<int32_t> lane_tids;    // by lane: its thread
+  std::vector<TenantCoreRun> core_runs;  // by core, then start; empty: nobody recorded them
+  std::vector<std::string> programs;
+  int64_t core_runs_from_ns = 0, core_runs_to_ns = 0;  // who ran is known in between
   int64_t from_ns = 0, to_ns = 0;    // the measured window
   std::optional<double> sigma_ns;    // clock noise of a stamp
   uint64_t lost_records = 0;         // by the recorder, faults of reading included

@@ -50,6 +50,9 @@ inline constexpr const char* kClockSigmaNs = "tenants.clock_sigma_ns";
 inline constexpr const char* kTenantFact = "tenant.";
 inline constexpr const char* kResourceFact = "tenants.resource.";
 inline constexpr const char* kInterferenceFact = "tenants.interference.";
+inline constexpr const char* kCoreRuns = "tenants.core_runs";  // "on", or why nobody knows who ran on the cores
+inline constexpr const char* kCoreRunsFromNs = "tenants.core_runs.from_ns";  // of the trace: what is known of them
+inline constexpr const char* kCoreRunsToNs = "tenants.core_runs.to_ns";
 inline constexpr const char* kSaturation = "tenants.saturation";
 
 }  // namespace strobe::tenant_words

@@ -10,10 +10,12 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/tenant_words.h"
 #include "collect/core_set.h"
+#include "collect/core_switches.h"
 #include "collect/machine.h"
 #include "strobe/record/annotate.h"
 #include "tenants/board.h"
@@ -59,6 +61,7 @@ class CellRun {
     STROBE_TRY(record::start({.folder = options_.spool, .process_name = "strobe run"}));
     record::name_thread("supervisor");
     record_facts();
+    watch_cores();
     board_->recording = true;
     if (!apart) {
       for (size_t i = 0; i < watched_.size(); ++i)
@@ -75,6 +78,7 @@ class CellRun {
         outcome.has_hung_threads = true;
       }
     }
+    if (core_switches_) core_switches_->stop();
     STROBE_ASSIGN(const record::Totals totals, record::stop());
     (void)totals;
     return outcome;
@@ -155,6 +159,17 @@ class CellRun {
     }
   }
 
+  void watch_cores() {
+    std::set<int> cores;
+    for (const TenantSpec& tenant : cell_.tenants) {
+      const std::string cpu = cpu_resource(tenant);
+      if (const auto own = collect::parse_cores(cpu.substr(cpu.find(':') + 1))) cores.insert(own->begin(), own->end());
+    }
+    auto started = collect::CoreSwitches::start({cores.begin(), cores.end()}, options_.spool / kCoreRunsFile);
+    if (started) core_switches_.emplace(std::move(*started));
+    record::fact(words::kCoreRuns, started ? "on" : "off: " + started.error().to_string());
+  }
+
   TenantStatus& status(size_t i) const { return board_->tenants[i]; }
   bool ended(size_t i) const {
     if (watched_[i].gone || !watched_[i].end.empty()) return true;
@@ -185,6 +200,7 @@ class CellRun {
     while (!all_loaded() && !stop_requested()) {
       sleep_until(monotonic_ns() + kLook_ns, never);
       look_at_processes();
+      drain_cores();
       if (static_cast<double>(monotonic_ns() - loading_began) > 1e9 * kLoading_s) break;
     }
     // A set with a member missing is another experiment: it is not begun.
@@ -231,6 +247,10 @@ class CellRun {
     }
   }
 
+  void drain_cores() {
+    if (core_switches_) core_switches_->drain();
+  }
+
   static int64_t next_look() { return monotonic_ns() + kLook_ns; }
 
   void tick(UsageSamples& usage, int64_t until) {
@@ -239,6 +259,7 @@ class CellRun {
     look_at_processes();
     look_for_hangs();
     usage.sample();
+    drain_cores();
   }
 
   // What is still in queues is finished.
@@ -248,6 +269,7 @@ class CellRun {
       sleep_until(next_look(), never);
       look_at_processes();
       look_for_hangs();
+      drain_cores();
       // Frames keep a tenant alive; a queue that does not empty must end, too.
       if (static_cast<double>(monotonic_ns() - begin) > 1e9 * (cell_.hang_s + 60))
         for (size_t i = 0; i < watched_.size(); ++i)
@@ -337,6 +359,7 @@ class CellRun {
   Board board_;
   std::vector<TenantPlace> places_;
   std::vector<Watched> watched_;
+  std::optional<collect::CoreSwitches> core_switches_;
   bool began_ = false, stopped_ = false;
 };
 

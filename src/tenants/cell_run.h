@@ -29,6 +29,9 @@ struct CellOutcome {
   bool succeeded() const;
 };
 
+// In the spool's folder: a collect::CoreRunLog, where the kernel tells who runs on the tenants' cores.
+inline constexpr const char* kCoreRunsFile = "cores.runs";
+
 struct CellOptions {
   std::filesystem::path spool;        // where every process of the cell records; exists and is empty
   std::filesystem::path predictions;  // a folder: <tenant>.jsonl of each

@@ -277,6 +277,7 @@ void SpoolTimeline::rebase_times() {
   rebase(timeline_.flows.from_ns);
   rebase(timeline_.flows.to_ns);
   timeline_.duration_ns = difference(last_ns_, first_ns_);
+  timeline_.monotonic_start_ns = empty_ ? 0 : first_ns_;
   timeline_.utc_start_ns = empty_ ? 0 : sum(first_ns_, utc_minus_monotonic_ns_);
 }
 

@@ -17,7 +17,8 @@ class AdditionsReader {
     if (!all) return {};
     STROBE_TRY(read_categories("STROBE_MARK_CATEGORY", "markId, categoryId, domainId", timeline_.marks));
     STROBE_TRY(read_mark_arguments());
-    return read_counter_lanes();
+    STROBE_TRY(read_counter_lanes());
+    return read_core_runs();
   }
 
  private:
@@ -82,6 +83,33 @@ class AdditionsReader {
       if (table.failed()) break;
       counters.lane.resize(counters.size(), kNone);
       counters.lane[i] = lane;
+    }
+    return table.status();
+  }
+
+  Result<void> read_core_runs() {
+    STROBE_ASSIGN(const bool there, has("STROBE_CORE_RUN"));
+    if (!there) return {};
+    STROBE_ASSIGN(Rows table, rows("STROBE_CORE_RUN", "core, start, end, pid, tid, nameId, holderId, preempted"));
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    while (table.next()) {
+      CoreRun run;
+      run.core = static_cast<int32_t>(table.within(0, 0, kMost));
+      run.start_ns = table.time(1);
+      run.end_ns = table.failed() ? run.start_ns : table.within(2, run.start_ns, kFarthestTime);
+      run.pid = static_cast<int32_t>(table.within(3, -kMost, kMost));
+      run.tid = static_cast<int32_t>(table.within(4, -kMost, kMost));
+      run.name = string(table, 5);
+      run.holder = string(table, 6);
+      run.preempted = table.within(7, 0, 1) != 0;
+      if (table.failed()) break;
+      const auto& runs = timeline_.core_runs;
+      if (!runs.empty() && (runs.back().core > run.core ||
+                            (runs.back().core == run.core && runs.back().end_ns > run.start_ns))) {
+        table.fail("a core's runs follow each other, and cores stand in order");
+        break;
+      }
+      timeline_.core_runs.push_back(run);
     }
     return table.status();
   }

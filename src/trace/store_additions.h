@@ -1,5 +1,5 @@
 // Tables that were added to version 2 of the trace file after its first release, which a file may lack: categories of
-// ranges and marks, arguments of marks, threads of counters.
+// ranges and marks, arguments of marks, threads of counters, who ran on the cores.
 #pragma once
 
 #include <vector>

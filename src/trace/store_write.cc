@@ -46,6 +46,7 @@ class Writer {
     STROBE_TRY(write_session());
     STROBE_TRY(write_strings());
     STROBE_TRY(write_lanes());
+    STROBE_TRY(write_core_runs());
     STROBE_TRY(write_network());
     STROBE_TRY(write_tables());
     STROBE_TRY(write_losses());
@@ -135,6 +136,22 @@ class Writer {
       bind_unless(insert, 6, lane.context, kNone);
       lane.kind == Lane::Kind::kThread ? insert.bind(7, schema::global_tid(lane.pid, lane.tid)) : insert.bind_null(7);
       insert.bind(8, schema::global_pid(lane.pid));
+      STROBE_TRY(insert.insert());
+    }
+    return {};
+  }
+
+  Result<void> write_core_runs() {
+    STROBE_ASSIGN(Statement insert, database_.prepare("INSERT INTO STROBE_CORE_RUN VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
+    for (const CoreRun& run : timeline_.core_runs) {
+      insert.bind(0, int64_t{run.core});
+      insert.bind(1, run.start_ns);
+      insert.bind(2, run.end_ns);
+      insert.bind(3, int64_t{run.pid});
+      insert.bind(4, int64_t{run.tid});
+      insert.bind(5, int64_t{run.name});
+      bind_unless(insert, 6, run.holder, 0);
+      insert.bind(7, int64_t{run.preempted ? 1 : 0});
       STROBE_TRY(insert.insert());
     }
     return {};

@@ -179,6 +179,10 @@ inline trace::Timeline random_timeline(uint32_t seed, int range_count) {
       maker.counter(text(), 100, below(duration), static_cast<double>(below(1000)) / 3,
                     below(2) == 0 ? trace::kNone : lane());
   }
+  for (int32_t core = 0; core < 2; ++core)
+    for (int64_t at = below(50); at < duration; at += 1 + below(duration))
+      timeline.core_runs.push_back({at, at + below(2), core, static_cast<int32_t>(below(1 << 22)),
+                                    static_cast<int32_t>(below(1 << 22)), name(), name(), below(2) == 0});
   for (int64_t i = below(10); i > 0; --i)
     timeline.layers.push_back({name(), name(), name(), below(1000), below(1000), below(1000)});
   for (int64_t i = below(10); i > 0; --i) {
@@ -244,6 +248,11 @@ inline std::string difference(const trace::Timeline& a, const trace::Timeline& b
     return flat(t.lanes, &L::kind, &L::pid, &L::tid, &L::name, &L::device, &L::context);
   };
   same("lanes", lanes(a), lanes(b));
+  const auto core_runs = [&](const auto& t) {
+    using R = trace::CoreRun;
+    return flat(t.core_runs, &R::start_ns, &R::end_ns, &R::core, &R::pid, &R::tid, &R::name, &R::holder, &R::preempted);
+  };
+  same("core runs", core_runs(a), core_runs(b));
   same("range starts", a.ranges.start_ns, b.ranges.start_ns);
   same("range ends", a.ranges.end_ns, b.ranges.end_ns);
   same("range names", a.ranges.name, b.ranges.name);

@@ -167,6 +167,15 @@ struct ApiCall {
   int64_t correlation = 0;  // 0: none
 };
 
+// A thread ran on a core.
+struct CoreRun {
+  int64_t start_ns = 0, end_ns = 0;
+  int32_t core = 0, pid = 0, tid = 0;
+  StringId name = 0;    // the thread's
+  StringId holder = 0;  // of a trace of tenants: the tenant that it works for, "recorder" (for strobe) or "system"
+  bool preempted = false;  // it would have gone on: from its end it waits for a core
+};
+
 // A table that a log already held, kept as it was: nvprof's summaries and its dependency analysis.
 using ImportedTables = std::vector<Table>;
 
@@ -205,10 +214,13 @@ struct Timeline {
   std::vector<NetworkKernel> kernels;
   std::vector<DeviceOp> device_ops;  // by range, ascending
   std::vector<ApiCall> api_calls;    // by range, ascending
+  std::vector<CoreRun> core_runs;    // by core, then time
   ImportedTables tables;
   std::map<std::string, std::string> facts;  // machine, versions, options: "engine", "cpu.model", ...
   Losses losses;
   int64_t utc_start_ns = 0;  // wall clock of time 0, nanoseconds since the epoch
+  // CLOCK_MONOTONIC of time 0, by which other logs of this recording join; known of a spool, not kept in the store.
+  int64_t monotonic_start_ns = 0;
   int64_t duration_ns = 0;
 
   // To be called once by whoever fills a timeline (a second call changes nothing but repeats the fault counts):
