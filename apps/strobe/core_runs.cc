@@ -21,7 +21,9 @@ namespace {
 class Holders {
  public:
   Holders(trace::Timeline& timeline, const collect::CoreRuns& log)
-      : log_(log), recorder_(timeline.strings.intern(words::kRecorder)), system_(timeline.strings.intern(words::kSystem)) {
+      : log_(log),
+        recorder_(timeline.strings.intern(words::kRecorder)),
+        system_(timeline.strings.intern(words::kSystem)) {
     const int64_t domain = timeline.strings.find(words::kTenantDomain);
     const trace::Ranges& ranges = timeline.ranges;
     for (size_t i = 0; domain != trace::kNone && i < ranges.size(); ++i) {
@@ -58,9 +60,9 @@ class Holders {
  private:
   const collect::CoreRuns& log_;
   StringId recorder_, system_;
-  std::unordered_map<int32_t, StringId> known_;                   // by thread
+  std::unordered_map<int32_t, StringId> known_;                     // by thread
   std::unordered_map<int32_t, std::set<StringId>> tenants_of_pid_;  // by process
-  std::set<int32_t> own_;                                         // processes that were recorded
+  std::set<int32_t> own_;                                           // processes that were recorded
 };
 
 }  // namespace

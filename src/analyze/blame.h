@@ -77,7 +77,7 @@ struct BlameAnalysis {
   // Of "system", where switches of the cores are recorded: which programs, and how long finished frames' stages waited
   // for a core while those ran; most first.
   std::vector<std::pair<std::string, double>> programs;
-  uint64_t unmeasured_pairs = 0;   // classes that ran beside each other without a known slow-down
+  uint64_t unmeasured_pairs = 0;  // classes that ran beside each other without a known slow-down
   BlameGates gates;
 };
 

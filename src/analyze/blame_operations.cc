@@ -386,8 +386,8 @@ bool Sweeper::split_by_core_runs(int32_t operation, int32_t stage_number, int32_
   const int32_t tid = trace_.lane_tids[static_cast<size_t>(stage.lane)];
   const std::vector<CoreWait> parts = core_runs_.split(tid, within, waited_ns, resource);
   if (parts.empty()) return false;
-  const bool counts =
-      trace_.frames[static_cast<size_t>(stage.frame)].counts && trace_.frames[static_cast<size_t>(stage.frame)].finished();
+  const bool counts = trace_.frames[static_cast<size_t>(stage.frame)].counts &&
+                      trace_.frames[static_cast<size_t>(stage.frame)].finished();
   for (const CoreWait& part : parts) {
     const Blamed other = part.is_idle ? Blamed::kIdle : part.is_recorder ? Blamed::kRecorder : Blamed::kSystem;
     const int32_t by = part.tenant != kNone ? part.tenant : blamed(trace_, other);

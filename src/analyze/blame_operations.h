@@ -27,11 +27,11 @@ struct OperationBlame {
   std::vector<int32_t> blocker;
   // Of stages: CPU time that was waited for outside its operations.
   std::vector<std::vector<BlameCell>> of_stage;
-  std::vector<uint8_t> estimated;  // by resource
+  std::vector<uint8_t> estimated;      // by resource
   std::map<int32_t, double> programs;  // what of "system" was which program, ns
-  std::vector<Servers> servers;    // by resource; empty where it is not exclusive
-  uint64_t contradictions = 0;     // more holders at once than servers
-  int64_t contradicted_ns = 0;     // for so long
+  std::vector<Servers> servers;        // by resource; empty where it is not exclusive
+  uint64_t contradictions = 0;         // more holders at once than servers
+  int64_t contradicted_ns = 0;         // for so long
   uint64_t unmeasured_pairs = 0;
 };
 

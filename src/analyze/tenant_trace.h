@@ -127,14 +127,14 @@ struct TenantTrace {
   std::vector<int32_t> edges;               // stages
   std::vector<TenantOperation> operations;  // by stage, then start; those without a stage last
   std::vector<OtherHolder> others;
-  std::vector<int32_t> lane_stages;  // all stages by lane, then start
-  std::vector<int32_t> lane_tids;    // by lane: its thread
+  std::vector<int32_t> lane_stages;      // all stages by lane, then start
+  std::vector<int32_t> lane_tids;        // by lane: its thread
   std::vector<TenantCoreRun> core_runs;  // by core, then start; empty: nobody recorded them
   std::vector<std::string> programs;
   int64_t core_runs_from_ns = 0, core_runs_to_ns = 0;  // who ran is known in between
-  int64_t from_ns = 0, to_ns = 0;    // the measured window
-  std::optional<double> sigma_ns;    // clock noise of a stamp
-  uint64_t lost_records = 0;         // by the recorder, faults of reading included
+  int64_t from_ns = 0, to_ns = 0;                      // the measured window
+  std::optional<double> sigma_ns;                      // clock noise of a stamp
+  uint64_t lost_records = 0;                           // by the recorder, faults of reading included
   uint64_t stages_without_frame = 0, operations_without_stage = 0;
   uint64_t edges_wanted = 0, edges_recorded = 0;  // hand-overs from thread to thread
   uint64_t contradictions = 0;                    // an effect before its cause by more than the noise

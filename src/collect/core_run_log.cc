@@ -103,7 +103,8 @@ void CoreRunLog::flush() {
 }
 
 Result<CoreRuns> parse_core_runs(const std::string& bytes) {
-  if (bytes.compare(0, kHeadSize, kHead) != 0) return bad_data("not a log of core runs: it does not begin with STRBCOR1");
+  if (bytes.compare(0, kHeadSize, kHead) != 0)
+    return bad_data("not a log of core runs: it does not begin with STRBCOR1");
   CoreRuns found;
   for (size_t at = kHeadSize; at + sizeof(Record) <= bytes.size(); at += sizeof(Record)) {
     Record record(Kind::kRun);
@@ -115,8 +116,8 @@ Result<CoreRuns> parse_core_runs(const std::string& bytes) {
       case Kind::kRun:
         if (record.core < 0 || record.number.first < 0 || record.number.second < record.number.first)
           return wrong("a run has a core of at least 0 and ends after its start");
-        found.runs.push_back({record.number.first, record.number.second, record.core, record.pid, record.tid,
-                              record.preempted != 0});
+        found.runs.push_back(
+            {record.number.first, record.number.second, record.core, record.pid, record.tid, record.preempted != 0});
         break;
       case Kind::kName:
         found.names[record.tid] = plain(record.name, sizeof record.name);

@@ -192,9 +192,8 @@ struct CoreSwitches::State {
     // Before the rings are read: what happens meanwhile may be in one and not yet in the other.
     const int64_t until_ns = now_ns();
     for (Ring& ring : rings)
-      ring.drain([&](uint32_t type, uint16_t misc, const char* body, size_t size) {
-        take(ring, type, misc, body, size);
-      });
+      ring.drain(
+          [&](uint32_t type, uint16_t misc, const char* body, size_t size) { take(ring, type, misc, body, size); });
     log.covered(from_ns, until_ns);
     log.flush();
     is_full = log.bytes() > kMostBytes;

@@ -104,8 +104,8 @@ class AdditionsReader {
       run.preempted = table.within(7, 0, 1) != 0;
       if (table.failed()) break;
       const auto& runs = timeline_.core_runs;
-      if (!runs.empty() && (runs.back().core > run.core ||
-                            (runs.back().core == run.core && runs.back().end_ns > run.start_ns))) {
+      if (!runs.empty() &&
+          (runs.back().core > run.core || (runs.back().core == run.core && runs.back().end_ns > run.start_ns))) {
         table.fail("a core's runs follow each other, and cores stand in order");
         break;
       }

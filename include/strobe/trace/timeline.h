@@ -171,8 +171,8 @@ struct ApiCall {
 struct CoreRun {
   int64_t start_ns = 0, end_ns = 0;
   int32_t core = 0, pid = 0, tid = 0;
-  StringId name = 0;    // the thread's
-  StringId holder = 0;  // of a trace of tenants: the tenant that it works for, "recorder" (for strobe) or "system"
+  StringId name = 0;       // the thread's
+  StringId holder = 0;     // of a trace of tenants: the tenant that it works for, "recorder" (for strobe) or "system"
   bool preempted = false;  // it would have gone on: from its end it waits for a core
 };
 
