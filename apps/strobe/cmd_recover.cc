@@ -3,9 +3,8 @@
 #include <string>
 
 #include "command.h"
-#include "gpu/timeline/gpu_timeline.h"
+#include "gpu/timeline/open.h"
 #include "trace/open.h"
-#include "trace/spool_import.h"
 #include "trace/store.h"
 
 namespace strobe::app {
@@ -24,9 +23,7 @@ class RecoverCommand : public Command {
   }
 
   Result<int> run() override {
-    const std::filesystem::path spool = trace::spool_folder(folder_);
-    STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
-    STROBE_TRY(gpu::add_gpu_logs(timeline, spool));
+    STROBE_ASSIGN(const trace::Timeline timeline, gpu::import_folder(trace::spool_folder(folder_)));
     STROBE_TRY(trace::write_store(timeline, output_));
     size_t open = 0;
     for (const uint8_t is_open : timeline.ranges.open) open += is_open;

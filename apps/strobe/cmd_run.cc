@@ -107,8 +107,8 @@ class RunCommand : public Command {
     if (!is_experiment_file(experiment_))
       return usage_error(
           fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
-    const auto others = arguments_without(
-        *app_, {"experiment", "again", "set", "dry-run", "calibration", "probe-seconds", "output", "format", "quiet"});
+    const auto others = arguments_without(*app_, {"experiment", "again", "set", "dry-run", "calibration",
+                                                  "probe-seconds", "output", "format", "quiet", "no-gpu-trace"});
     if (!others.empty())
       return usage_error(others.front() + ": with an experiment, what tenants do stands in the file");
     const ExperimentOptions options{.file = experiment_,
@@ -116,6 +116,7 @@ class RunCommand : public Command {
                                     .format = flags_.format,
                                     .quiet = flags_.quiet,
                                     .again = again_,
+                                    .gpu = !flags_.no_gpu_trace,
                                     .changes = changes_};
     if (dry_run_) return dry_run_experiment(options, dry_, stop_on_interrupt());
     return run_experiment(options, stop_on_interrupt());

@@ -10,10 +10,10 @@
 #include "base/file.h"
 #include "core_runs.h"
 #include "experiment_predictions.h"
+#include "gpu/timeline/open.h"
 #include "report/table_format.h"
 #include "report_scene.h"
 #include "tenants/cell_run.h"
-#include "trace/spool_import.h"
 #include "trace/store.h"
 
 namespace strobe::app {
@@ -139,7 +139,7 @@ std::string stood_still(const tenants::Cell& cell, const Json& figures) {
 // Returns whether it stayed one.
 Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json result) {
   const fs::path spool = folder / "spool", predictions = folder / "predictions";
-  STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool));
+  STROBE_ASSIGN(trace::Timeline timeline, gpu::import_folder(spool));
   STROBE_TRY(add_core_runs(timeline, spool));
   for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
   timeline.facts["experiment.cell"] = cell.folder;
@@ -173,14 +173,15 @@ Json head_json(const tenants::Cell& cell, CellStatus status, const std::string& 
 }  // namespace
 
 Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path& folder, const std::atomic<bool>& stop,
-                                       const std::function<void(double, double)>& on_progress) {
+                                       const std::function<void(double, double)>& on_progress, bool gpu) {
   const fs::path spool = folder / "spool", predictions = folder / "predictions";
   STROBE_TRY(make_writable_folder(spool));
   STROBE_TRY(make_writable_folder(predictions));
   STROBE_ASSIGN(
       const tenants::CellOutcome outcome,
-      tenants::run_cell(cell.spec,
-                        {.spool = spool, .predictions = predictions, .stop = &stop, .on_progress = on_progress}));
+      tenants::run_cell(
+          cell.spec,
+          {.spool = spool, .predictions = predictions, .stop = &stop, .on_progress = on_progress, .gpu = gpu}));
   const CellStatus status = outcome.stopped       ? CellStatus::kInterrupted
                             : outcome.succeeded() ? CellStatus::kSuccess
                                                   : CellStatus::kFailed;

@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "bench_words.h"
 #include "command.h"
+#include "gpu/collector.h"
 
 namespace strobe::app {
 namespace {
@@ -112,6 +113,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   // A file that may not grow further (RLIMIT_FSIZE) is a failed write, not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
+  strobe::gpu::provide_to_recorder();
   try {
     const int code = strobe::app::main_checked(argc, argv);
     std::fflush(stdout);

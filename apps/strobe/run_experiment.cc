@@ -186,7 +186,7 @@ class Grid {
                              minutes_text(std::max(0.0, of - seconds) + each * static_cast<double>(pending - 1)));
         });
       };
-      auto status = run_experiment_cell(experiment_.cells[i], cell_folder(i), stop_, progress);
+      auto status = run_experiment_cell(experiment_.cells[i], cell_folder(i), stop_, progress, options_.gpu);
       code = status ? 0 : status.error().exit_code();
       if (!status) (void)write_file(cell_folder(i) / "error.txt", status.error().to_string() + "\n");
     }

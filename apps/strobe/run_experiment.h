@@ -16,6 +16,7 @@ struct ExperimentOptions {
   std::string format;  // "text", "csv", "json"
   bool quiet = false;
   bool again = false;                // cells that succeeded are run again, too
+  bool gpu = true;                   // what tenants do on NVIDIA devices is recorded, too, where there is a driver
   std::vector<std::string> changes;  // "KEY=VALUE", of the file
 };
 

@@ -15,7 +15,7 @@ struct RunFlags {
   std::vector<std::string> engines{"openvino"};
   std::string output = "strobe-out";
   std::string format = "text";
-  bool quiet = false, verify = false, no_record = false, no_video = false;
+  bool quiet = false, verify = false, no_record = false, no_gpu_trace = false, no_video = false;
   int64_t frames = 0, batch = 1;
   int warmup = 3, threads = 0, sessions = 0, queue = 4;
   std::string hint, precision = "f32", size, drop;

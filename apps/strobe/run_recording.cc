@@ -8,16 +8,16 @@
 #include "analyze/steps.h"
 #include "base/file.h"
 #include "collect/machine.h"
+#include "gpu/timeline/open.h"
 #include "report/table_format.h"
 #include "strobe/record/annotate.h"
-#include "trace/spool_import.h"
 #include "trace/store.h"
 
 namespace strobe::app {
 
 namespace fs = std::filesystem;
 
-Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder) {
+Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder, bool gpu) {
   std::unique_ptr<RunRecording> recording(new RunRecording(folder));
   // Of a run that was killed here before: `strobe recover` can still make its trace.
   std::error_code ignored;
@@ -26,7 +26,7 @@ Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder
     fs::rename(recording->spool(), folder / "spool.killed", ignored);
   }
   fs::remove_all(recording->spool(), ignored);
-  STROBE_TRY(record::start({.folder = recording->spool(), .process_name = "strobe run"}));
+  STROBE_TRY(record::start({.folder = recording->spool(), .process_name = "strobe run", .gpu = gpu}));
   recording->running_ = true;
   record::name_thread("main");
   for (const auto& [key, value] : collect::machine_facts()) record::fact(key, value);
@@ -50,8 +50,7 @@ Result<trace::Timeline> RunRecording::stop() {
   if (totals.dropped > 0 && !unknown && space.available < kFull)
     return io_error(
         fmt::format("{}: no space is left: {} records of the run were lost", folder_.string(), totals.dropped));
-  STROBE_ASSIGN(trace::Timeline timeline, trace::import_spool(spool()));
-  return timeline;
+  return gpu::import_folder(spool());
 }
 
 Result<fs::path> RunRecording::store(const trace::Timeline& timeline) {
@@ -61,6 +60,12 @@ Result<fs::path> RunRecording::store(const trace::Timeline& timeline) {
         fmt::format("the recording is kept, `strobe recover {}` reads it", spool().string()));
   keep_spool_ = false;
   return path;
+}
+
+void note_gpu_off(const trace::Timeline& timeline, nlohmann::ordered_json& summary) {
+  const auto found = timeline.facts.find("gpu.collection");
+  if (found != timeline.facts.end() && found->second != "on")
+    summary["notes"].push_back("GPU collection is " + found->second);
 }
 
 Result<void> write_step_metrics(const trace::Timeline& timeline, const std::string& model, const fs::path& folder,

@@ -16,8 +16,9 @@ namespace strobe::app {
 // Records this process into folder/spool. One at a time.
 class RunRecording {
  public:
-  // Facts of the machine are recorded with it. Errors: those of record::start.
-  static Result<std::unique_ptr<RunRecording>> start(const std::filesystem::path& folder);
+  // Facts of the machine are recorded with it; gpu: and what the process does on NVIDIA devices, where there is a
+  // driver. Errors: those of record::start.
+  static Result<std::unique_ptr<RunRecording>> start(const std::filesystem::path& folder, bool gpu);
   RunRecording(const RunRecording&) = delete;
   RunRecording& operator=(const RunRecording&) = delete;
   ~RunRecording();  // not stopped: what was recorded is thrown away
@@ -34,6 +35,10 @@ class RunRecording {
   std::filesystem::path folder_;
   bool running_ = false, keep_spool_ = false;
 };
+
+// Why the run's GPU work is not in its trace, as a note of the summary; nothing where there is no driver or it is
+// there.
+void note_gpu_off(const trace::Timeline& timeline, nlohmann::ordered_json& summary);
 
 // "M_<model>_P_<pid>_metrics.csv", the steps of the run (analyze/steps.h); adds its place to the summary as
 // "metrics_csv". model: as the user named it; of a path its stem.

@@ -181,7 +181,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   STROBE_ASSIGN(options.split_layer, split_layer(flags, model));
   std::unique_ptr<RunRecording> recording;
   if (!flags.no_record) {
-    STROBE_ASSIGN(recording, RunRecording::start(folder));
+    STROBE_ASSIGN(recording, RunRecording::start(folder, !flags.no_gpu_trace));
     record_run_facts(flags, spec, *engine);
   }
   if (std::holds_alternative<fs::path>(model)) {
@@ -237,6 +237,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
     keep(write_file(folder / "frames.csv",
                     report::format_table(analyze::frame_latency(timeline), report::Format::kCsv)));
     add_measures(timeline, outcome.summary);
+    note_gpu_off(timeline, outcome.summary);
     if (bench::wanted_by_environment()) keep(write_benchmark(flags, spec, timeline, folder));
   }
   if (!flags.no_video && fs::exists(options.video)) outcome.summary["video"] = options.video.string();

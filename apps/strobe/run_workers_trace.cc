@@ -50,6 +50,7 @@ class Append {
     marks();
     flows();
     counters();
+    device_work();
     target_.losses.dropped_records += source_.losses.dropped_records;
     for (const auto& [kind, count] : source_.losses.faults) target_.losses.faults[kind] += count;
     target_.duration_ns = std::max(target_.duration_ns, source_.duration_ns + shift_ns_);
@@ -130,6 +131,18 @@ class Append {
     }
   }
 
+  void device_work() {
+    for (trace::DeviceOp op : source_.device_ops) {
+      op.range = moved(op.range, range_offset_);
+      op.launch = moved(op.launch, range_offset_);
+      target_.device_ops.push_back(op);
+    }
+    for (trace::ApiCall call : source_.api_calls) {
+      call.range = moved(call.range, range_offset_);
+      target_.api_calls.push_back(call);
+    }
+  }
+
   Timeline& target_;
   const Timeline& source_;
   int64_t shift_ns_, first_frame_;
@@ -147,6 +160,12 @@ void merge_facts(const std::vector<WorkerTrace>& traces, const std::vector<Timel
       const auto found = timeline.facts.find(key);
       return found == timeline.facts.end() ? nullptr : &found->second;
     };
+    // With a process's id in it: means the same everywhere.
+    if (key.starts_with("gpu.of.") || key.starts_with("gpu.collection.")) {
+      for (const Timeline& timeline : timelines)
+        if (const std::string* text = value(timeline)) merged.facts[key] = *text;
+      continue;
+    }
     const std::string* first = value(timelines.front());
     const bool is_shared = !key.starts_with("pipeline.") && first != nullptr &&
                            std::all_of(timelines.begin(), timelines.end(), [&](const Timeline& timeline) {

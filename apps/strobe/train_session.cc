@@ -129,7 +129,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
       return fmt::format("{}  step {}{}  loss {:.4f}", flags.model, step, of > 0 ? fmt::format("/{}", of) : "", loss);
     });
   };
-  STROBE_ASSIGN(const auto recording, RunRecording::start(folder));
+  STROBE_ASSIGN(const auto recording, RunRecording::start(folder, !flags.no_gpu_trace));
   record_facts(flags, *engine);
   if (!flags.quiet && flags.format == "text")
     options.on_start = [&] {
@@ -188,6 +188,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
     keep(std::move(stored).error());
   }
   keep(write_step_metrics(timeline, flags.model, folder, summary));
+  note_gpu_off(timeline, summary);
   for (const std::string& note : result.notes) summary["notes"].push_back(note);
   return outcome;
 }

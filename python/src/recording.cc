@@ -8,12 +8,13 @@
 #include <cstring>
 
 #include "bindings.h"
+#include "gpu/collector.h"
+#include "gpu/timeline/open.h"
 #include "inject/start.h"
 #include "range_type.h"
 #include "record/high_file_numbers.h"
 #include "record/thread_log.h"
 #include "strobe/record/annotate.h"
-#include "trace/spool_import.h"
 #include "trace/store.h"
 
 namespace strobe::python {
@@ -24,13 +25,15 @@ Result<void> start_with(const record::Options& options) {
   return record::start(options);
 }
 
-void start(const std::string& folder, const std::string& process_name, size_t ring_bytes, bool block, int sync_ms) {
+void start(const std::string& folder, const std::string& process_name, size_t ring_bytes, bool block, int sync_ms,
+           bool gpu) {
   record::Options options;
   options.folder = folder;
   options.process_name = process_name;
   options.ring_bytes = ring_bytes;
   options.block_when_full = block;
   options.sync_period_ms = sync_ms;
+  options.gpu = gpu;
   const auto started = [&] {
     const nb::gil_scoped_release free;
     return start_with(options);
@@ -72,7 +75,7 @@ std::optional<std::string> start_from_environment() {
 void write_trace(const std::string& spool, const std::string& path) {
   const auto written = [&]() -> Result<void> {
     const nb::gil_scoped_release free;
-    STROBE_ASSIGN(const trace::Timeline timeline, trace::import_spool(spool));
+    STROBE_ASSIGN(const trace::Timeline timeline, gpu::import_folder(spool));
     return trace::write_store(timeline, path);
   }();
   if (!written) raise(written.error());
@@ -119,6 +122,7 @@ class Counter {
 }  // namespace
 
 void bind_recording(nb::module_& module) {
+  gpu::provide_to_recorder();
   module.def("_start", start);
   module.def("_stop", stop);
   module.def("_start_from_environment", start_from_environment);

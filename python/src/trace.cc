@@ -8,9 +8,9 @@
 #include "arrow_stream.h"
 #include "bindings.h"
 #include "columns.h"
+#include "gpu/timeline/open.h"
 #include "importers/importer.h"
 #include "range_type.h"
-#include "trace/open.h"
 #include "trace_holder.h"
 
 namespace strobe::python {
@@ -19,7 +19,7 @@ namespace {
 TraceHolder open_trace(const std::string& path) {
   auto opened = [&]() -> Result<trace::Timeline> {
     const nb::gil_scoped_release free;
-    auto own = trace::open_trace(path);
+    auto own = gpu::open_trace(path);
     std::error_code code;
     if (own || own.error().kind() != ErrorKind::kBadData || !std::filesystem::is_regular_file(path, code)) return own;
     auto imported = importers::import_trace(path, {});

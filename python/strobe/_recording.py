@@ -40,12 +40,14 @@ if _outer is not None:
     _strobe._without_our_nvtx()
 
 
-def start(path: Path, *, process_name: str = "", buffer_kib: int = 1024, block: bool = False, sync_ms: int = 0) -> None:
+def start(path: Path, *, process_name: str = "", buffer_kib: int = 1024, block: bool = False, sync_ms: int = 0,
+          gpu: bool = False) -> None:
     """Records this process until stop(), which writes the trace file `path`.
 
     buffer_kib: of each thread; what finds it full is dropped and counted, or waits where `block`. sync_ms: what is
-    older than that is on the disk, whatever happens to the machine; 0 leaves it to the kernel. What was recorded before
-    a crash is in `path`.spool: `strobe recover` makes a trace of it.
+    older than that is on the disk, whatever happens to the machine; 0 leaves it to the kernel. gpu: also what this
+    process does on NVIDIA devices, where there is a driver; begin before the first tensor goes there. What was recorded
+    before a crash is in `path`.spool: `strobe recover` makes a trace of it.
     """
     global _current
     if _current is not None and _current.pid != os.getpid():
@@ -67,7 +69,7 @@ def start(path: Path, *, process_name: str = "", buffer_kib: int = 1024, block: 
     if _outer is not None:
         _strobe._stop()
     try:
-        _strobe._start(str(spool), process_name, buffer_kib << 10, block, sync_ms)
+        _strobe._start(str(spool), process_name, buffer_kib << 10, block, sync_ms, gpu)
     except BaseException:
         _resume_outer()
         raise
@@ -99,9 +101,10 @@ class record:
     """`with strobe.record(path):` is start() and stop(); after it, `result` tells what was recorded."""
 
     def __init__(self, path: Path, *, process_name: str = "", buffer_kib: int = 1024, block: bool = False,
-                 sync_ms: int = 0) -> None:
+                 sync_ms: int = 0, gpu: bool = False) -> None:
         self._path = path
-        self._options = {"process_name": process_name, "buffer_kib": buffer_kib, "block": block, "sync_ms": sync_ms}
+        self._options = {"process_name": process_name, "buffer_kib": buffer_kib, "block": block, "sync_ms": sync_ms,
+                         "gpu": gpu}
         self.result: Recorded | None = None
 
     def __enter__(self) -> record:
@@ -118,7 +121,13 @@ def _give_to_outer(spool: pathlib.Path) -> None:
     """Under `strobe record` the recorder's files become part of its trace as well; otherwise they go."""
     if _outer is not None:
         for file in spool.iterdir():
-            shutil.move(file, _outer)
+            target = pathlib.Path(_outer, file.name)
+            # Logs of GPU work are numbered within a folder.
+            number = 0
+            while target.exists() and file.suffix == ".gpu":
+                number += 1
+                target = target.with_name(f"{file.stem.partition('-')[0]}-{number}.gpu")
+            shutil.move(file, target)
     shutil.rmtree(spool, ignore_errors=True)
 
 

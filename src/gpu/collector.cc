@@ -25,8 +25,8 @@
 #include "gpu/log_file.h"
 #include "gpu/probe.h"
 #include "record/clock.h"
+#include "record/gpu_collection.h"
 #include "record/high_file_numbers.h"
-#include "strobe/record/annotate.h"
 
 namespace strobe::gpu {
 namespace {
@@ -474,38 +474,23 @@ Collector* started = nullptr;
 
 }  // namespace
 
-void mark_clock() {
-  if (!record::recording()) return;
-  static const record::Name mark{kClockMark};
-  static const record::Name key{kClockKey};
-  static const record::Name after_key{kClockAfterKey};
-  constexpr int kMarks = 6;
-  int64_t after = record::monotonic_ns();
-  for (int i = 0; i < kMarks; ++i) {
-    const int64_t before = record::monotonic_ns();
-    record::mark(mark, record::kNoFrame, {}, {{key, before}, {after_key, after}});
-    after = record::monotonic_ns();
-  }
-}
-
 Result<void> start_collecting(const CollectOptions& options) {
   const std::lock_guard lock(start_mutex());
   if (started != nullptr && started_in == ::getpid()) return usage_error("GPU work is already being collected");
   STROBE_ASSIGN(auto collector, Collector::start(options));
   started = collector.release();
   started_in = ::getpid();
-  mark_clock();
   static const bool once = [] {
     // CUDA does not survive fork, nor do our threads: a child collects nothing until it runs another program.
     ::pthread_atfork(nullptr, nullptr, [] {
       active.store(nullptr);
       if (started != nullptr) started->abandon();
     });
+    // Registered after the driver's own handlers and thus called before them: it still answers.
+    std::atexit([] { stop_collecting(); });
     return true;
   }();
   (void)once;
-  // After the driver's own handlers were registered, so that it still answers.
-  if (options.in_driver_start) std::atexit([] { stop_collecting(); });
   return {};
 }
 
@@ -529,6 +514,21 @@ bool start_collecting_or_say_why(const CollectOptions& options) {
     (*log)->add(End{});
   }
   return false;
+}
+
+void provide_to_recorder() {
+  record::provide_gpu_collection({start_for_recorder, [] { stop_collecting(); }});
+}
+
+std::string start_for_recorder(const std::filesystem::path& folder) {
+  // By this variable the driver brings the same collector in, for the trace around this process.
+  const char* injected = std::getenv("CUDA_INJECTION64_PATH");
+  if (injected != nullptr && std::filesystem::path(injected).filename() == "libstrobe_inject.so")
+    return "`strobe record` collects this process, and its trace has the GPU work";
+  CollectOptions options;
+  options.folder = folder;
+  const auto begun = start_collecting(options);
+  return begun ? "" : begun.error().to_string();
 }
 
 }  // namespace strobe::gpu

@@ -39,11 +39,10 @@ bool collecting();
 // start_collecting(), but a reason against it goes into a log of its own, so that the trace tells it. False: off.
 bool start_collecting_or_say_why(const CollectOptions& options);
 
-// Ties the recorder's clock to CLOCK_MONOTONIC by marks, so that logs and recorder come together (kClockMark of
-// gpu/timeline). Does nothing while nothing records.
-inline constexpr const char* kClockMark = "strobe.clock";
-inline constexpr const char* kClockKey = "monotonic_ns";          // read just before the mark
-inline constexpr const char* kClockAfterKey = "monotonic_after";  // read just after the mark before this one
-void mark_clock();
+// Lets record::start() with Options::gpu collect by this program's own collector. To be called once, before that.
+void provide_to_recorder();
+// What it then calls: start_collecting(), but not in a process of which `strobe record` collects already. Empty: begun;
+// else why not.
+std::string start_for_recorder(const std::filesystem::path& folder);
 
 }  // namespace strobe::gpu

@@ -56,6 +56,14 @@ int report(const Error& error, char* message, size_t bytes) {
   return error.exit_code();
 }
 
+int start_in(const char* folder, bool gpu, char* message, size_t bytes) {
+  Options options;
+  options.folder = text_of(folder);
+  options.gpu = gpu;
+  const auto started = start(options);
+  return started ? 0 : report(started.error(), message, bytes);
+}
+
 }  // namespace
 }  // namespace strobe::record
 
@@ -74,10 +82,10 @@ int strobe_annotate_abi(void) {
 }
 
 int strobe_start(const char* folder, char* message, size_t message_bytes) {
-  strobe::record::Options options;
-  options.folder = text_of(folder);
-  const auto started = strobe::record::start(options);
-  return started ? 0 : strobe::record::report(started.error(), message, message_bytes);
+  return strobe::record::start_in(folder, false, message, message_bytes);
+}
+int strobe_start_with_gpu(const char* folder, char* message, size_t message_bytes) {
+  return strobe::record::start_in(folder, true, message, message_bytes);
 }
 int strobe_stop(uint64_t* dropped, char* message, size_t message_bytes) {
   const auto totals = strobe::record::stop();

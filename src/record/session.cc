@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "record/gpu_collection.h"
 #include "record/names.h"
 #include "record/recorder.h"
 #include "record/thread_log.h"
@@ -120,10 +121,12 @@ Result<void> start(const Options& options) {
     active_session.store(++all.last_number);
   }
   current_log();  // this thread's ring, now rather than in its first range
+  if (options.gpu) start_gpu_collection(all.options.folder);
   return {};
 }
 
 Result<Totals> stop() {
+  stop_gpu_collection();
   Sessions& all = sessions();
   std::unique_ptr<Recorder> recorder;
   {

@@ -58,7 +58,8 @@ class CellRun {
   Result<CellOutcome> run() {
     const bool apart = cell_.isolation == Isolation::kProcesses;
     if (apart) STROBE_TRY(fork_tenants());
-    STROBE_TRY(record::start({.folder = options_.spool, .process_name = "strobe run"}));
+    // CUDA belongs to the processes that use it: beside tenants of their own the supervisor stays away from it.
+    STROBE_TRY(record::start({.folder = options_.spool, .process_name = "strobe run", .gpu = options_.gpu && !apart}));
     record::name_thread("supervisor");
     record_facts();
     watch_cores();
@@ -113,7 +114,9 @@ class CellRun {
       ::setrlimit(RLIMIT_DATA, &limit);
     }
     while (!place.board->recording) ::usleep(1000);
-    if (auto started = record::start({.folder = options_.spool, .process_name = "tenant " + spec.name}); !started) {
+    if (auto started =
+            record::start({.folder = options_.spool, .process_name = "tenant " + spec.name, .gpu = options_.gpu});
+        !started) {
       write_text(place.status().message, started.error().to_string());
       place.status().phase = Phase::kFailed;
       ::_exit(3);

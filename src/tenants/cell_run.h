@@ -38,6 +38,7 @@ struct CellOptions {
   const std::atomic<bool>* stop = nullptr;
   // Whole seconds since the start, and of how many; on the calling thread.
   std::function<void(double seconds, double of)> on_progress = {};
+  bool gpu = true;  // what tenants do on NVIDIA devices is recorded, too, where there is a driver
 };
 
 // To be called by a process of one thread that records nothing yet; when it returns, the recording has ended and all

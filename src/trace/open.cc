@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "trace/spool_import.h"
-#include "trace/store.h"
-
 namespace strobe::trace {
 
 namespace fs = std::filesystem;
@@ -48,7 +45,7 @@ fs::path spool_folder(const fs::path& path) {
   return fs::is_directory(path / "spool", code) ? path / "spool" : path;
 }
 
-Result<Timeline> open_trace(const fs::path& path, StoreParts parts) {
+Result<Timeline> open_trace(const fs::path& path, StoreParts parts, const Import& import) {
   STROBE_ASSIGN(const std::vector<fs::path> files, trace_files(path));
   if (files.size() == 1) return read_store(files.front(), parts);
   if (files.size() > 1) {
@@ -56,7 +53,7 @@ Result<Timeline> open_trace(const fs::path& path, StoreParts parts) {
     for (const fs::path& file : files) names += (names.empty() ? "" : ", ") + file.lexically_relative(path).string();
     return usage_error(path.string() + ": holds several traces, name one of them: " + names);
   }
-  auto timeline = import_spool(spool_folder(path));
+  auto timeline = import(spool_folder(path));
   if (!timeline && timeline.error().kind() == ErrorKind::kBadData)
     return not_found(path.string() + ": no trace in this folder, neither a *.sqlite file nor a recorder's spool");
   return timeline;

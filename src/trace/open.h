@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "strobe/base/result.h"
 #include "strobe/trace/timeline.h"
+#include "trace/spool_import.h"
 #include "trace/store.h"
 
 namespace strobe::trace {
@@ -20,7 +22,9 @@ std::filesystem::path spool_folder(const std::filesystem::path& path);
 // The one trace at a path: a trace file, a folder that holds exactly one, or what a recorder left there (killed or
 // not). Errors: as read_store and import_spool; kUsage for a folder with several traces (names them), kNotFound for a
 // folder with none.
-// parts: of a trace file; of a recorder's folder all is read.
-Result<Timeline> open_trace(const std::filesystem::path& path, StoreParts parts = StoreParts::kAll);
+// parts: of a trace file; of a recorder's folder all is read, by `import`.
+using Import = std::function<Result<Timeline>(const std::filesystem::path& folder)>;
+Result<Timeline> open_trace(const std::filesystem::path& path, StoreParts parts = StoreParts::kAll,
+                            const Import& import = import_spool);
 
 }  // namespace strobe::trace

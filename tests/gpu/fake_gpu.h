@@ -9,10 +9,12 @@
 // FAKE_NVML_NO_PERMISSION.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <stddef.h>
+#include <stdint.h>
 
+#ifdef __cplusplus
 extern "C" {
+#endif
 
 struct FakeLaunch {
   const char* kernel;  // null: a copy of `bytes` (or a set, where copy_kind is 0)
@@ -26,7 +28,7 @@ struct FakeLaunch {
   int64_t before_call_ns;  // a fault: the kernel seems to begin so long before its call
 };
 // Makes the call's and the device's records; the call's number.
-uint32_t fake_launch(const FakeLaunch* launch);
+uint32_t fake_launch(const struct FakeLaunch* launch);
 // Waits for a stream, as cudaStreamSynchronize: its call and its synchronisation.
 void fake_synchronize(uint32_t stream);
 // A record as it is, for what the others do not make.
@@ -41,4 +43,6 @@ uint32_t fake_runtime_function_disabled(uint32_t function);
 uint64_t fake_outstanding(void);  // buffers that it holds
 void fake_reset(void);
 
+#ifdef __cplusplus
 }  // extern "C"
+#endif

@@ -11,6 +11,7 @@
 #include "gpu/fake.h"
 #include "gpu/log_file.h"
 #include "record/clock.h"
+#include "record/gpu_collection.h"
 #include "strobe/record/annotate.h"
 #include "trace/spool_import.h"
 
@@ -32,6 +33,7 @@ Timeline recorded(const Folder& folder, Work work, GpuSummary* summary = nullptr
   options.folder = folder.path();
   options.flush_period_ms = 20;
   EXPECT_TRUE(start_collecting(options));
+  record::mark_clock();
   work();
   stop_collecting();
   EXPECT_TRUE(record::stop());

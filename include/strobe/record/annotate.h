@@ -97,6 +97,10 @@ struct Options {
   // a second) also survives the end of the machine. 0: left to the kernel.
   int sync_period_ms = 0;
   bool use_counter = true;  // false: CLOCK_MONOTONIC even where the processor's time-stamp counter is good
+  // Also collects what this process does on NVIDIA devices, into the same folder; initialises CUDA. Where there is no
+  // driver nothing happens, and what else is in the way is told by the trace (fact gpu.collection), never an error. A
+  // forked child is recorded, but not collected.
+  bool gpu = false;
 };
 
 // Begins recording of this process. Errors: kIo (folder), kUsage (already recording).

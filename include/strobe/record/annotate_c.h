@@ -23,6 +23,8 @@ int strobe_annotate_abi(void);
 /* Begins recording of this process into `folder`, with the defaults of strobe::record::Options. 0: done. Otherwise the
  * exit code of the failure, and one line about it in `message` (which may be NULL), cut to `message_bytes`. */
 int strobe_start(const char* folder, char* message, size_t message_bytes);
+/* The same with Options::gpu: also what this process does on NVIDIA devices, where there is a driver. */
+int strobe_start_with_gpu(const char* folder, char* message, size_t message_bytes);
 /* Ends it; the number of records that were lost goes to `dropped` (which may be NULL). Returns as strobe_start. */
 int strobe_stop(uint64_t* dropped, char* message, size_t message_bytes);
 int strobe_recording(void);

@@ -8,12 +8,15 @@
 #include "gpu/collector.h"
 #include "gpu/log_file.h"
 #include "gpu/timeline/log_timeline.h"
+#include "record/gpu_collection.h"
 
 namespace strobe::gpu {
 namespace {
 
 namespace fs = std::filesystem;
 using Facts = std::map<std::string, std::string>;
+using record::kClockAfterKey;
+using record::kClockKey;
 
 // Each mark lies between a reading before it, which it carries itself, and one after it, which the next one of its
 // thread carries: the tightest bounds of all, and of them the middle.

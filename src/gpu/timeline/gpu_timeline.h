@@ -18,7 +18,7 @@ struct GpuSummary {
 };
 
 // Adds what the *.gpu logs of a recorder's folder hold to the timeline of that folder (trace::import_spool), which is
-// finished before and after. Threads, processes and clocks come together by the marks of mark_clock(). Facts
+// finished before and after. Threads, processes and clocks come together by the marks of record::mark_clock(). Facts
 // gpu.collection ("on", or why not), gpu.N.* of devices, gpu.of.PID.DEVICE, gpu.causality.*, gpu.clock.*; losses and
 // faults are counted in the timeline's. Errors: kIo; kBadData (a log that is none).
 Result<GpuSummary> add_gpu_logs(trace::Timeline& timeline, const std::filesystem::path& folder);

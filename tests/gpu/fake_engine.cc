@@ -1,0 +1,137 @@
+// An engine that computes nothing and uses the stand-in's device as frameworks use the real one: it opens the driver
+// and initialises it when a network is loaded; each inference copies in, runs two kernels, copies out and waits. The
+// second kernel runs on a stream of its own while the next copy is under way.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "gpu/fake_gpu.h"
+#include "strobe/engines/engine.h"
+
+namespace {
+
+using namespace strobe;
+using engines::TensorInfo;
+
+struct Driver {
+  decltype(&fake_launch) launch = nullptr;
+  decltype(&fake_synchronize) synchronize = nullptr;
+};
+
+Result<Driver> open_driver() {
+  const char* path = std::getenv("STROBE_CUDA_LIBRARY");
+  void* library = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW);
+  if (library == nullptr) return Driver{};  // runs on, without a device
+  Driver driver;
+  driver.launch = reinterpret_cast<decltype(driver.launch)>(::dlsym(library, "fake_launch"));
+  driver.synchronize = reinterpret_cast<decltype(driver.synchronize)>(::dlsym(library, "fake_synchronize"));
+  auto* init = reinterpret_cast<int (*)(unsigned)>(::dlsym(library, "cuInit"));
+  if (driver.launch == nullptr || driver.synchronize == nullptr || init == nullptr || init(0) != 0)
+    return engine_error("the stand-in's driver does not start");
+  return driver;
+}
+
+// Copy in and first kernel on stream 7, one after the other; second kernel on stream 8 beside the copy out. All of it
+// is over before the call returns.
+void work(const Driver& driver, const char* first, const char* second) {
+  if (driver.launch == nullptr) return;
+  FakeLaunch in{}, kernel{}, beside{}, out{};
+  in.stream = 7, in.delay_ns = 2'000, in.duration_ns = 4'000, in.bytes = 12'288, in.copy_kind = 1;
+  kernel.kernel = first, kernel.stream = 7, kernel.delay_ns = 3'000, kernel.duration_ns = 10'000, kernel.nested = 1;
+  beside.kernel = second, beside.stream = 8, beside.delay_ns = 25'000, beside.duration_ns = 20'000;
+  out.stream = 7, out.delay_ns = 30'000, out.duration_ns = 5'000, out.bytes = 4'096, out.copy_kind = 2;
+  for (const FakeLaunch* one : {&in, &kernel, &beside, &out}) driver.launch(one);
+  std::this_thread::sleep_for(std::chrono::microseconds(300));
+  driver.synchronize(7);
+}
+
+class Session : public engines::Session {
+ public:
+  Session(Driver driver, std::vector<int64_t> elements) : driver_(driver), elements_(std::move(elements)) {}
+  Result<void> run(std::span<const float* const>, std::span<float* const> outputs) override {
+    work(driver_, "_Z4gemmPKfPf", "_Z4reluPf");
+    for (size_t i = 0; i < outputs.size(); ++i) std::fill_n(outputs[i], elements_[i], 0.0F);
+    return {};
+  }
+
+ private:
+  Driver driver_;
+  std::vector<int64_t> elements_;
+};
+
+class Network : public engines::Network {
+ public:
+  Network(Driver driver, const models::Graph& graph, int64_t batch) : driver_(driver) {
+    const auto info = [batch](const models::Layer& layer) {
+      return TensorInfo{layer.name, {batch, layer.output.channels, layer.output.height, layer.output.width}};
+    };
+    inputs_.push_back(info(graph.layers.front()));
+    for (const models::LayerId id : graph.outputs) outputs_.push_back(info(graph.layers[static_cast<size_t>(id)]));
+  }
+  const std::vector<TensorInfo>& inputs() const override { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const override { return outputs_; }
+  Result<std::unique_ptr<engines::Session>> create_session() override {
+    std::vector<int64_t> elements;
+    for (const TensorInfo& output : outputs_) elements.push_back(output.elements());
+    return std::unique_ptr<engines::Session>(std::make_unique<Session>(driver_, elements));
+  }
+  Result<std::vector<engines::Kernel>> kernels() override { return std::vector<engines::Kernel>{}; }
+
+ private:
+  Driver driver_;
+  std::vector<TensorInfo> inputs_, outputs_;
+};
+
+class Trainer : public engines::Trainer {
+ public:
+  Trainer(Driver driver, std::shared_ptr<const models::Graph> graph) : driver_(driver), graph_(std::move(graph)) {}
+  Result<double> forward(std::span<const float>, std::span<const engines::Target>) override {
+    work(driver_, "_Z7forwardPf", "_Z4lossPf");
+    return 1.0;
+  }
+  Result<void> backward() override {
+    work(driver_, "_Z8backwardPf", "_Z4gradPf");
+    return {};
+  }
+  Result<void> update(double) override {
+    work(driver_, "_Z4adamPf", "_Z4zeroPf");
+    return {};
+  }
+  Result<models::Graph> graph() const override { return *graph_; }
+  Result<std::vector<models::Graph>> graphs() const override { return std::vector<models::Graph>{*graph_}; }
+  Result<std::map<std::string, models::Tensor>> optimizer_state() const override {
+    return std::map<std::string, models::Tensor>{};
+  }
+  Result<void> set_optimizer_state(const std::map<std::string, models::Tensor>&) override { return {}; }
+
+ private:
+  Driver driver_;
+  std::shared_ptr<const models::Graph> graph_;
+};
+
+class Engine : public engines::Engine {
+ public:
+  std::string name() const override { return "fakegpu"; }
+  std::string version() const override { return "1"; }
+  std::vector<std::string> variants() const override { return {"eager", "graphs"}; }
+  std::vector<engines::Precision> precisions() const override { return {engines::Precision::kF32}; }
+  std::vector<std::string> file_formats() const override { return {}; }
+  Result<std::unique_ptr<engines::Network>> load(const engines::ModelSource& source,
+                                                 const engines::LoadOptions& options) override {
+    STROBE_ASSIGN(const Driver driver, open_driver());
+    return std::unique_ptr<engines::Network>(
+        std::make_unique<Network>(driver, *std::get<std::shared_ptr<const models::Graph>>(source), options.batch));
+  }
+  Result<std::unique_ptr<engines::Trainer>> train(std::shared_ptr<const models::Graph> graph,
+                                                  const engines::TrainOptions&) override {
+    STROBE_ASSIGN(const Driver driver, open_driver());
+    return std::unique_ptr<engines::Trainer>(std::make_unique<Trainer>(driver, std::move(graph)));
+  }
+};
+
+}  // namespace
+
+STROBE_DEFINE_ENGINE(Engine)
