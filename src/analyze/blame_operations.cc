@@ -54,8 +54,10 @@ class Sweeper {
     // Stretch first: what CPU time is waited for is no part of it.
     for (size_t i = 0; i < trace_.resources.size(); ++i) {
       if (trace_.resources[i].kind == ResourceKind::kExclusive) sweep_exclusive(static_cast<int32_t>(i));
-      if (trace_.resources[i].kind == ResourceKind::kShared) sweep_shared(static_cast<int32_t>(i));
+      if (trace_.resources[i].kind == ResourceKind::kShared && static_cast<int32_t>(i) != trace_.memory)
+        sweep_shared(static_cast<int32_t>(i), by_resource_[i]);
     }
+    sweep_memory();
     sweep_cores();
     collect();
     return std::move(out_);
@@ -64,7 +66,9 @@ class Sweeper {
  private:
   void sweep_exclusive(int32_t resource);
   Servers servers_of(int32_t resource);
-  void sweep_shared(int32_t resource);
+  void sweep_shared(int32_t resource, const std::vector<int32_t>& operations);
+  void sweep_memory();
+  double beside(const TenantOperation& slowed, const TenantOperation& other, int32_t resource) const;
   void sweep_cores();
   void sweep_core_domain(const std::vector<int32_t>& resources);
   bool split_by_core_runs(int32_t operation, int32_t stage, int32_t resource, double waited_ns);
@@ -168,9 +172,30 @@ void sort_events(std::vector<Event>& events) {
   });
 }
 
-void Sweeper::sweep_shared(int32_t resource) {
+// Operations on different cores share caches and memory.
+void Sweeper::sweep_memory() {
+  if (trace_.memory == kNone) return;
+  std::vector<int32_t> on_cores;
+  for (size_t i = 0; i < trace_.resources.size(); ++i)
+    if (trace_.resources[i].kind == ResourceKind::kCores)
+      on_cores.insert(on_cores.end(), by_resource_[i].begin(), by_resource_[i].end());
+  sweep_shared(trace_.memory, on_cores);
+}
+
+// How much one operation slows another while both are under way; NaN: never measured.
+double Sweeper::beside(const TenantOperation& slowed, const TenantOperation& other, int32_t resource) const {
+  const double a = trace_.slow(slowed.kind, other.kind);
+  if (resource != trace_.memory) return a;
+  // Two on one core never run at the same time, and whoever waits for a core slows nobody.
+  if (slowed.resource == other.resource && trace_.resources[static_cast<size_t>(other.resource)].capacity <= 1)
+    return 0;
+  if (other.end_ns <= other.start_ns) return 0;
+  return a * (1 - static_cast<double>(other.runnable_ns) / static_cast<double>(other.end_ns - other.start_ns));
+}
+
+void Sweeper::sweep_shared(int32_t resource, const std::vector<int32_t>& operations) {
   std::vector<Event> events;
-  for (const int32_t number : by_resource_[static_cast<size_t>(resource)]) {
+  for (const int32_t number : operations) {
     const TenantOperation& operation = trace_.operations[static_cast<size_t>(number)];
     if (operation.end_ns <= operation.start_ns) continue;
     events.push_back({operation.start_ns, number, true});
@@ -193,7 +218,7 @@ void Sweeper::sweep_shared(int32_t resource) {
         double sum = 0;
         for (const Active& other : active) {
           if (&other == &self) continue;
-          const double a = trace_.slow(slowed.kind, trace_.operations[static_cast<size_t>(other.operation)].kind);
+          const double a = beside(slowed, trace_.operations[static_cast<size_t>(other.operation)], resource);
           if (std::isnan(a))
             ++out_.unmeasured_pairs;
           else
@@ -205,9 +230,9 @@ void Sweeper::sweep_shared(int32_t resource) {
         self.lost += lost;
         for (const Active& other : active) {
           if (&other == &self) continue;
-          const TenantOperation& beside = trace_.operations[static_cast<size_t>(other.operation)];
-          const double a = trace_.slow(slowed.kind, beside.kind);
-          if (!std::isnan(a)) self.to[static_cast<size_t>(beside.tenant)] += lost * a / sum;
+          const TenantOperation& neighbour = trace_.operations[static_cast<size_t>(other.operation)];
+          const double a = beside(slowed, neighbour, resource);
+          if (!std::isnan(a)) self.to[static_cast<size_t>(neighbour.tenant)] += lost * a / sum;
         }
       }
     }

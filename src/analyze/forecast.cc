@@ -109,6 +109,7 @@ void Forecaster::merge(const ReplayModel& model, const TenantTrace& trace, const
       if (std::isnan(known)) known = model.slowdown[i * model.classes.size() + k];
     }
   merged_.saturation = std::max(merged_.saturation, model.saturation);
+  merged_.cores_share_memory |= model.cores_share_memory;
 
   const auto tenants = static_cast<int32_t>(merged_.tenants.size()), pools = static_cast<int32_t>(merged_.pools.size());
   const auto works = static_cast<int32_t>(merged_.works.size()), stages = static_cast<int32_t>(merged_.stages.size());

@@ -37,6 +37,8 @@ class RunQueues {
   }
 
   bool is_busy(size_t core) const { return core < cores_.size() && !cores_[core].empty(); }
+  // The core that a worker is on, or was on last; of several threads that of the last one.
+  size_t core_of(int32_t worker) const { return core_before(worker); }
   size_t cores() const { return cores_.size(); }
   bool is_uneven() const {
     const auto [least, most] = std::minmax_element(cores_.begin(), cores_.end(), shorter);

@@ -41,7 +41,7 @@ struct Worker {
   uint64_t asked = 0;
   bool gave_way = false;
   double left_ns = 0, rate = 1, since = 0, slice_left = kNever;
-  double of_resource = 1, of_cores = 1;  // factors of its rate
+  double of_resource = 1, of_cores = 1, of_memory = 1;  // factors of its rate
   std::vector<int32_t> to_hand_over;
   int32_t goes_on_with = kNone;
 };
@@ -115,6 +115,7 @@ class Engine {
   void retime(int32_t worker);
   void refresh_running(int32_t resource);
   void refresh_cores(int32_t resource);
+  void refresh_memory();
   void watch_balance(int32_t resource);
   void balance(int32_t resource);
   double drawn(const std::vector<double>& quantiles) {
@@ -178,7 +179,7 @@ class Engine {
 // Rates follow from who runs beside whom.
 void Engine::retime(int32_t number) {
   Worker& worker = workers_[static_cast<size_t>(number)];
-  const double rate = std::max(1e-9, worker.of_resource * worker.of_cores);
+  const double rate = std::max(1e-9, worker.of_resource * worker.of_cores * worker.of_memory);
   advance(worker);
   worker.rate = rate;
   ++worker.version;
@@ -226,7 +227,36 @@ void Engine::refresh_cores(int32_t resource) {
     worker.of_cores = factor;
     retime(number);
   }
+  refresh_memory();
   watch_balance(resource);
+}
+
+// Whoever runs on another core slows by the matrix, as much of the time as it runs.
+void Engine::refresh_memory() {
+  if (!model_.cores_share_memory || model_.interference != Interference::kMatrix) return;
+  const size_t classes = model_.classes.size();
+  for (size_t resource = 0; resource < on_cores_.size(); ++resource)
+    for (const int32_t number : on_cores_[resource]) {
+      Worker& worker = workers_[static_cast<size_t>(number)];
+      const auto row = static_cast<size_t>(operation_of(worker).kind) * classes;
+      double sum = 0;
+      for (size_t elsewhere = 0; elsewhere < on_cores_.size(); ++elsewhere)
+        for (const int32_t other : on_cores_[elsewhere]) {
+          const RunQueues& queues = run_queues_[resource];
+          const bool one_core =
+              elsewhere == resource && (queues.cores() == 1 || (has_run_queues(static_cast<int32_t>(resource)) &&
+                                                                queues.core_of(other) == queues.core_of(number)));
+          if (other == number || one_core) continue;
+          const Worker& neighbour = workers_[static_cast<size_t>(other)];
+          const double a = model_.slowdown[row + static_cast<size_t>(operation_of(neighbour).kind)];
+          if (!std::isnan(a)) sum += a * neighbour.of_cores;
+        }
+      if (model_.saturation > 0) sum = std::min(sum, model_.saturation);
+      const double factor = 1 / (1 + sum);
+      if (worker.of_memory == factor) continue;
+      worker.of_memory = factor;
+      retime(number);
+    }
 }
 
 // A core that has become idle while another has two threads takes one of them, after a while.
@@ -254,7 +284,7 @@ void Engine::join(int32_t number) {
   const ReplayOperation& operation = operation_of(worker);
   worker.doing = Doing::kRuns;
   worker.since = now_;
-  worker.rate = worker.of_resource = worker.of_cores = 1;
+  worker.rate = worker.of_resource = worker.of_cores = worker.of_memory = 1;
   worker.slice_left = kNever;
   if (worker.server != kNone && worker.held == operation.resource) {
     const TenantResource& what = model_.resources[static_cast<size_t>(worker.held)];

@@ -65,6 +65,7 @@ struct ReplayModel {
   std::vector<std::string> classes;
   std::vector<double> slowdown;  // as of TenantTrace; NaN counts as 0
   double saturation = 0;
+  bool cores_share_memory = false;                    // the slow-downs hold between operations on different cores, too
   Interference interference = Interference::kMatrix;  // else a baseline: no resource is ever waited for
   // Of resources with a run queue a core. With wake_up_ns the sources of frames are threads, too, that may find their
   // core busy; traces in which they waited already have that in comm_ns.

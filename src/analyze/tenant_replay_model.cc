@@ -24,6 +24,7 @@ class Modeller {
     model_.classes = trace_.classes;
     model_.slowdown = trace_.slowdown;
     model_.saturation = trace_.saturation;
+    model_.cores_share_memory = trace_.memory != kNone;
     make_pools();
     make_works();
     return std::move(model_);

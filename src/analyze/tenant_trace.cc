@@ -89,7 +89,7 @@ class Reader {
   std::vector<int32_t> range_of_operation_;
   std::vector<std::unordered_map<int64_t, int32_t>> frames_;  // by tenant, then id
   int64_t tenant_domain_ = 0, operation_domain_ = 0, holder_domain_ = 0, window_domain_ = 0, window_ = 0, frame_ = 0,
-          push_ = 0, recorder_ = 0, token_ = 0, sensor_stamp_ = 0, comm_ = 0, deadline_ = 0, outcome_ = 0,
+          push_ = 0, recorder_ = 0, token_ = 0, sensor_stamp_ = 0, comm_ = 0, blocked_ = 0, deadline_ = 0, outcome_ = 0,
           resource_ = 0, waited_ = 0, cpu_ = 0, runnable_ = 0, slice_ = 0, finished_ = 0, dropped_ = 0,
           overwritten_ = 0, failed_ = 0;
 };
@@ -106,7 +106,7 @@ void Reader::find_words() {
   holder_domain_ = word(words::kHolderDomain), window_domain_ = word(words::kWindowDomain);
   window_ = word(words::kWindow), frame_ = word(words::kFrame), push_ = word(words::kPush);
   recorder_ = word(words::kRecorder), token_ = word(words::kToken), sensor_stamp_ = word(words::kStampNs);
-  comm_ = word(words::kCommNs), deadline_ = word(words::kDeadlineNs);
+  comm_ = word(words::kCommNs), blocked_ = word(words::kBlockedNs), deadline_ = word(words::kDeadlineNs);
   outcome_ = word(words::kOutcome), resource_ = word(words::kResource), waited_ = word(words::kWaitedNs);
   cpu_ = word(words::kCpuNs), runnable_ = word(words::kRunnableNs), slice_ = word(words::kSlice);
   finished_ = word(words::kFinished), dropped_ = word(words::kDropped), overwritten_ = word(words::kOverwritten);
@@ -143,8 +143,10 @@ void Reader::add_frame(size_t range, size_t& argument) {
   frame.done_ns = ranges.end_ns[range];
   frame.deadline_ns = tenant.deadline_ns;
   if (!ranges.open[range]) frame.outcome = FrameOutcome::kFinished;
+  int64_t blocked = 0;
   arguments_of(range, argument, [&](int64_t key, const auto& value) {
     constexpr int64_t kMost = int64_t{1} << 60;
+    if (key == blocked_) blocked = std::clamp(whole(value), int64_t{0}, kMost);
     if (key == comm_) frame.stamp_ns = frame.arrival_ns - std::clamp(whole(value), int64_t{0}, kMost);
     if (key == sensor_stamp_) frame.sensor_stamp_ns = whole(value);
     if (key == token_ && std::holds_alternative<StringId>(value)) frame.token = std::get<StringId>(value);
@@ -156,6 +158,8 @@ void Reader::add_frame(size_t range, size_t& argument) {
     if (*text == overwritten_) frame.outcome = FrameOutcome::kOverwritten;
     if (*text == failed_) frame.outcome = FrameOutcome::kFailed;
   });
+  // It would have been there, had the source not waited for room with an earlier one: that is queueing.
+  frame.arrival_ns = std::max(frame.stamp_ns, frame.arrival_ns - blocked);
   trace_.frames.push_back(frame);
 }
 

@@ -118,8 +118,9 @@ struct TenantTrace {
   std::vector<TenantInfo> tenants;
   std::vector<TenantResource> resources;
   std::vector<std::string> classes;
-  std::vector<double> slowdown;  // [class of the slowed][class beside it], row major; NaN: never measured
-  double saturation = 0;         // most that neighbours slow together; 0: they add up
+  std::vector<double> slowdown;   // [class of the slowed][class beside it], row major; NaN: never measured
+  double saturation = 0;          // most that neighbours slow together; 0: they add up
+  int32_t memory = trace::kNone;  // the resource through which operations on different cores slow each other, if known
   ServePolicy policy = ServePolicy::kConcurrent;
   std::string isolation;
   std::vector<TenantFrame> frames;          // by arrival
@@ -163,12 +164,14 @@ struct RunQueueTimes {
   std::vector<double> balance_ns;  // until an idle core takes a thread from one that has two; empty: at once
 };
 
-// {"classes":[...],"a":[[...]],"saturation":x,"wake_up_ms":[...],"balance_ms":[...]}: what was measured once of a
-// device, instead of the trace's facts. a[x][y]: time of x beside y over time of x alone, less 1. Errors: kBadData.
+// {"classes":[...],"a":[[...]],"saturation":x,"of":"cores","wake_up_ms":[...],"balance_ms":[...]}: what was measured
+// once of a device, instead of the trace's facts. a[x][y]: time of x beside y over time of x alone, less 1. Errors:
+// kBadData.
 struct Calibration {
   std::vector<std::string> classes;
   std::vector<std::vector<double>> a;
   double saturation = 0;
+  bool of_cores = false;  // a holds for work on different cores, too: caches and memory are shared
   RunQueueTimes run_queues;
 };
 Result<Calibration> parse_calibration(const std::string& json);

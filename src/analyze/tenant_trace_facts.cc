@@ -273,6 +273,10 @@ Result<Calibration> parse_calibration(const std::string& text) {
     if (!json["saturation"].is_number()) return bad_data("'saturation': expected a number");
     calibration.saturation = std::max(0.0, json["saturation"].get<double>());
   }
+  if (json.contains("of")) {
+    if (json["of"] != "cores" && json["of"] != "device") return bad_data("'of': expected \"cores\" or \"device\"");
+    calibration.of_cores = json["of"] == "cores";
+  }
   constexpr double kMs = 1e6, kMostMs = 1e6;
   for (const auto& [key, times] : {std::pair("wake_up_ms", &calibration.run_queues.wake_up_ns),
                                    std::pair("balance_ms", &calibration.run_queues.balance_ns)}) {
@@ -305,6 +309,14 @@ void apply_calibration(TenantTrace& trace, const Calibration& calibration) {
       if (of[i] != kNone && of[k] != kNone)
         trace.slowdown[i * count + k] = calibration.a[static_cast<size_t>(of[i])][static_cast<size_t>(of[k])];
   trace.saturation = calibration.saturation;
+  const bool has_cores =
+      std::any_of(trace.resources.begin(), trace.resources.end(),
+                  [](const TenantResource& resource) { return resource.kind == ResourceKind::kCores; });
+  if (!calibration.of_cores || !has_cores) return;
+  trace.memory = trace.find_resource("mem");
+  if (trace.memory != kNone) return;
+  trace.memory = static_cast<int32_t>(trace.resources.size());
+  trace.resources.push_back(undeclared_resource("mem", trace.policy));
 }
 
 }  // namespace strobe::analyze

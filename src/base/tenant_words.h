@@ -21,6 +21,7 @@ inline constexpr const char* kNotSent = "not_sent";
 
 // Keys of arguments.
 inline constexpr const char* kCommNs = "comm_ns";
+inline constexpr const char* kBlockedNs = "blocked_ns";
 inline constexpr const char* kDeadlineNs = "deadline_ns";
 inline constexpr const char* kOutcome = "outcome";
 inline constexpr const char* kToken = "token";

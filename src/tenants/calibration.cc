@@ -249,6 +249,7 @@ std::string calibration_json(const PairCalibration& calibration) {
   constexpr std::array<std::pair<const char*, size_t>, 5> kClasses = {
       {{"compute", 0}, {"bandwidth", 1}, {"small", 0}, {"cpu", 0}, {"copy", 1}}};
   nlohmann::ordered_json out;
+  out["of"] = "cores";
   out["classes"] = nlohmann::ordered_json::array();
   for (const auto& [name, like] : kClasses) {
     out["classes"].push_back(name);

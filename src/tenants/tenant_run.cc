@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <csignal>
 #include <cstring>
+#include <deque>
 #include <new>
 #include <thread>
 #include <utility>
@@ -44,9 +45,9 @@ struct FrameNames {
   explicit FrameNames(const std::string& tenant) : of_tenant(tenant, words::kTenantDomain), depth("queue:" + tenant) {}
   record::Category of_tenant;
   record::Name depth;
-  record::Name frame{words::kFrame}, outcome{words::kOutcome}, comm{words::kCommNs}, deadline{words::kDeadlineNs},
-      token{words::kToken}, stamp{words::kStampNs}, drop{words::kDrop}, reason{words::kReason},
-      not_sent{words::kNotSent}, publish{"publish"}, hand_over{"hand-over"}, cpu{words::kCpuNs},
+  record::Name frame{words::kFrame}, outcome{words::kOutcome}, comm{words::kCommNs}, blocked{words::kBlockedNs},
+      deadline{words::kDeadlineNs}, token{words::kToken}, stamp{words::kStampNs}, drop{words::kDrop},
+      reason{words::kReason}, not_sent{words::kNotSent}, publish{"publish"}, hand_over{"hand-over"}, cpu{words::kCpuNs},
       runnable{words::kRunnableNs};
 };
 
@@ -192,8 +193,10 @@ class TenantRun {
               .hand_over = record::new_id(),
               .stamp_ns = due,
               .batch = std::move(batch)};
+    const int64_t now = monotonic_ns();
     record::async_begin(names_.frame, item.id, frame, names_.of_tenant,
-                        {{names_.comm, std::max<int64_t>(0, monotonic_ns() - due)},
+                        {{names_.comm, std::max<int64_t>(0, now - due)},
+                         {names_.blocked, blocked_between(due, now)},
                          {names_.deadline, static_cast<int64_t>(1e6 * spec_.deadline_ms)},
                          {names_.token, std::string_view(item.batch[0].token)},
                          {names_.stamp, item.batch[0].stamp_ns}});
@@ -206,10 +209,19 @@ class TenantRun {
              spec_.queue == 1 ? words::kOverwritten : "oldest");
     } else if (spec_.drop == QueueDrop::kNewest) {
       if (!queue_.try_push(item)) drop(item, words::kDropped, "newest");
-    } else if (!queue_.push(std::move(item))) {
-      return;  // cancelled: the frame is lost with the tenant
+    } else {
+      if (!queue_.push(std::move(item))) return;  // cancelled: the frame is lost with the tenant
+      blocked_.emplace_back(now, monotonic_ns());
     }
     record::counter(names_.depth, static_cast<int64_t>(queue_.size()));
+  }
+
+  // How long of that the source waited for room in the queue, with earlier frames.
+  int64_t blocked_between(int64_t due, int64_t now) {
+    while (!blocked_.empty() && blocked_.front().second <= due) blocked_.pop_front();
+    int64_t sum = 0;
+    for (const auto& [from, to] : blocked_) sum += std::max<int64_t>(0, std::min(to, now) - std::max(from, due));
+    return sum;
   }
 
   void drop(const Item& item, const char* outcome, const char* reason) {
@@ -317,7 +329,8 @@ class TenantRun {
   // Of the source's thread:
   std::vector<SensorFrame> gathered_;  // of the next batch
   int64_t gathered_due_ = 0;
-  int64_t sent_ = 0;  // the next frame's number
+  int64_t sent_ = 0;                                 // the next frame's number
+  std::deque<std::pair<int64_t, int64_t>> blocked_;  // it waited for room in the queue; what is over is taken out
   std::vector<std::unique_ptr<char[]>> leaked_;
 };
 

@@ -78,6 +78,42 @@ TEST(Blame, StretchOfASharedDevice) {
   EXPECT_NEAR(analysis.frames[1].intrinsic_path_ns, 125e3, 1e-6);
 }
 
+// Both on cores of their own, from 30 to 120 beside each other: the same stretch, through memory. What ran on the same
+// core did not run at the same time, and a matrix of a device says nothing of cores.
+TEST(Blame, StretchBetweenCores) {
+  const auto analysis_of = [](const char* cpu_of_b, bool of_cores) {
+    TenantMaker maker("a,b");
+    maker.timeline.facts["tenants.policy"] = "concurrent";
+    for (const std::string name : {"cpu:0", "cpu:1"})
+      maker.timeline.facts["tenants.resource." + name] = "cores=1;run-queues=each";
+    maker.timeline.facts["tenant.a.cpu"] = "cpu:0";
+    maker.timeline.facts["tenant.b.cpu"] = cpu_of_b;
+    const int32_t a = maker.lane(1), b = maker.lane(2);
+    maker.frame("a", a, 1, 0, 120);
+    maker.stage("a", a, 1, "infer", 0, 120);
+    maker.operation("conv", a, "cpu:0", "compute", 0, 0, 120);
+    maker.frame("b", b, 1, 30, 200);
+    maker.stage("b", b, 1, "infer", 30, 200);
+    maker.operation("conv", b, cpu_of_b, "bandwidth", 30, 30, 200);
+    const trace::Timeline timeline = maker.finish();
+    auto trace = tenant_trace(timeline);
+    EXPECT_TRUE(trace);
+    auto calibration =
+        parse_calibration(std::string(R"({"classes":["compute","bandwidth"],"a":[[0,0.5],[1,0]],"of":")") +
+                          (of_cores ? "cores\"}" : "device\"}"));
+    EXPECT_TRUE(calibration) << calibration.error().to_string();
+    apply_calibration(*trace, *calibration);
+    return blame(std::move(*trace));
+  };
+  const BlameAnalysis apart = analysis_of("cpu:1", true);
+  EXPECT_NEAR(cell(apart, apart.frames[0].direct, 0, "b", "mem"), 30, 1e-9);
+  EXPECT_NEAR(cell(apart, apart.frames[1].direct, 1, "a", "mem"), 45, 1e-9);
+  EXPECT_NEAR(apart.frames[0].intrinsic_path_ns, 90e3, 1e-6);
+  EXPECT_TRUE(analysis_of("cpu:0", true).frames[0].direct.empty());
+  EXPECT_TRUE(analysis_of("cpu:1", false).frames[0].direct.empty());
+  EXPECT_FALSE(parse_calibration(R"({"classes":[],"a":[],"of":"moon"})"));
+}
+
 // The kernel's counter says 60 us; b used the core beside a all the time, the recorder half of it.
 TEST(Blame, RunQueueTotalIsExactItsSplitByTheOthersOnTheCore) {
   TenantMaker maker("a,b");

@@ -75,6 +75,28 @@ TEST(TenantReplay, AnIdleCoreTakesItsTime) {
   }
 }
 
+// Each takes twice as long while the other runs on the other core, and not on the same one.
+TEST(TenantReplay, CoresShareMemory) {
+  for (const bool run_queues : {true, false}) {
+    ReplayModel model = model_of(2, {{0, 10}, {4, 3}});
+    model.resources[0].queue_a_core = run_queues;
+    model.slowdown = {1};
+    EXPECT_NEAR(replay(model).latency_ns[0] / kMs, 10, 1e-6);
+    model.cores_share_memory = true;
+    const ReplayResult result = replay(model);
+    EXPECT_NEAR(result.latency_ns[1] / kMs, 6, 1e-6);
+    EXPECT_NEAR(result.latency_ns[0] / kMs, 13, 1e-6);
+    model.saturation = 0.5;
+    EXPECT_NEAR(replay(model).latency_ns[1] / kMs, 4.5, 1e-6);
+    model.interference = Interference::kNone;
+    EXPECT_NEAR(replay(model).latency_ns[0] / kMs, 10, 1e-6);
+  }
+  ReplayModel one = model_of(1, {{0, 10}, {4, 3}});
+  one.slowdown = {1};
+  one.cores_share_memory = true;
+  EXPECT_NEAR(replay(one).latency_ns[1] / kMs, 6, 1e-6);  // half of the core
+}
+
 TEST(TenantReplay, DrawsAreThoseOfTheSeed) {
   ReplayModel model = model_of(1, {{0, 10}, {1, 4}});
   model.run_queues.wake_up_ns = {0, 4 * kMs};

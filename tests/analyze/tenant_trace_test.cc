@@ -131,5 +131,24 @@ TEST(TenantTrace, CalibrationReplacesTheMatrix) {
     EXPECT_FALSE(parse_calibration(bad)) << bad;
 }
 
+// The source wanted to send at 5 and could at 20, because it waited for room with the frame before: of the 17 us since
+// the stamp 15 are queueing. It cannot have waited for longer than since the stamp.
+TEST(TenantTrace, WhatABlockedSourceWaitedIsQueueing) {
+  TenantMaker maker("a");
+  const int32_t lane = maker.lane(1);
+  const int32_t frame = maker.frame("a", lane, 1, 20, 40);
+  maker.argument(frame, "comm_ns", int64_t{17'000});
+  maker.argument(frame, "blocked_ns", int64_t{15'000});
+  maker.stage("a", lane, 1, "infer", 22, 40);
+  const int32_t late = maker.frame("a", lane, 2, 50, 60);
+  maker.argument(late, "comm_ns", int64_t{3'000});
+  maker.argument(late, "blocked_ns", int64_t{15'000});
+  const auto trace = tenant_trace(maker.finish());
+  ASSERT_TRUE(trace) << trace.error().to_string();
+  EXPECT_EQ(trace->frames[0].stamp_ns, 3'000);
+  EXPECT_EQ(trace->frames[0].arrival_ns, 5'000);
+  EXPECT_EQ(trace->frames[1].arrival_ns, trace->frames[1].stamp_ns);
+}
+
 }  // namespace
 }  // namespace strobe::analyze

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -170,6 +171,69 @@ tenants:
         self.assertEqual((first["tenant"], first["verdict"], first["by"], first["resource"]),
                          ("a", "other tenants", "b", "device"))
         self.assertGreater(first["share"], 0.8)
+
+    def test_blames_the_program_on_the_core(self):
+        """Two tenants and a foreign busy program on one core: each has its share of the blame, by name."""
+        core = min(os.sched_getaffinity(0))
+        hog = os.fork()
+        if hog == 0:
+            os.sched_setaffinity(0, {core})
+            pathlib.Path("/proc/self/comm").write_text("hog of cores")
+            while True:
+                pass
+        try:
+            result = self.run_grid(f"""
+name: crowded
+duration: 1s
+warmup: 100ms
+policy: concurrent
+tenants:
+  - {{name: a, model: "spin:5ms", source: synthetic, rate: 20, cores: {core}}}
+  - {{name: b, model: "spin:5ms", source: synthetic, rate: 20, cores: {core}}}
+grid: {{isolation: [threads, processes]}}
+""")
+        finally:
+            os.kill(hog, signal.SIGKILL)
+            os.waitpid(hog, 0)
+        for cell in result["cells"]:
+            trace = self.folder / "out" / cell["cell"] / "trace.sqlite"
+            with sqlite3.connect(trace) as store:
+                known = store.execute("SELECT value FROM STROBE_FACT WHERE name = 'tenants.core_runs'").fetchone()[0]
+                if known != "on":
+                    self.skipTest(known)
+                holders = {row[0] for row in store.execute(
+                    "SELECT DISTINCT h.value FROM STROBE_CORE_RUN c JOIN StringIds h ON h.id = c.holderId")}
+            self.assertLessEqual({"a", "b", "system"}, holders)
+            blame = json.loads(strobe("blame", trace, "--format", "json").stdout)
+            cells = [one for one in blame["cells"] if one["resource"] == f"cpu:{core}"]
+            self.assertFalse(any(one["estimated"] for one in cells))
+            programs = {one["program"]: one["ns"] for one in blame["programs"]}
+            self.assertGreater(programs.get("hog of cores", 0), 0.2 * sum(programs.values()))
+            by = {}
+            for one in cells:
+                by[one["by"]] = by.get(one["by"], 0) + one["ns"]
+            self.assertGreater(by["system"], 0)
+            self.assertGreater(by["a"] + by["b"], 0)
+            self.assertEqual(by.get("unknown", 0), 0)
+            self.assertIn("hog of cores", strobe("blame", trace).stdout)
+
+    def test_waiting_for_a_full_queue_is_queueing(self):
+        """Twice as many frames as can be done, and a source that waits: the delay is the queue's, not the sensor's."""
+        result = self.run_grid("""
+name: full
+duration: 1s
+warmup: 0s
+tenants:
+  - {name: a, model: "spin:20ms", source: synthetic, rate: 100, queue: 2, drop: never}
+""")
+        delays = self.rows(self.folder / "out" / result["cells"][0]["cell"] / "delays_0.csv")
+        sums = {key: sum(float(row[key]) for row in delays) for key in ("comm_delay", "queue_delay", "e2e_delay")}
+        self.assertGreater(sums["queue_delay"], 0.5 * sums["e2e_delay"])
+        self.assertLess(sums["comm_delay"], 0.1 * sums["e2e_delay"])
+        trace = self.folder / "out" / result["cells"][0]["cell"] / "trace.sqlite"
+        blame = json.loads(strobe("blame", trace, "--format", "json").stdout)
+        own = sum(one["ns"] for one in blame["cells"] if one["by"] == "self")
+        self.assertGreater(own, 0.8 * blame["delay_ns"])
 
     def test_real_sensors_into_real_networks(self):
         scenes = need("sensors/nuscenes")
