@@ -18,7 +18,7 @@ class KernelsCommand : public Command {
     app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
     app.add_option("--by", by_,
                    "name; layer: and the innermost annotation or operator around the launch call; range: and the "
-                   "innermost annotation there; frame: and the frame")
+                   "innermost annotation there; frame, stage, tenant: and the one that it ran for")
         ->capture_default_str();
     app.add_option("--top", options_.top, "At most so many rows, most time first; 0: all")->capture_default_str();
     app.add_option("--filter", filter_, "Names in which this extended regular expression is found");

@@ -21,6 +21,7 @@ class LaunchesCommand : public Command {
     app.add_option("--frames", frames_,
                    "Frames are the ranges in whose names this extended regular expression is found (with --by-frame; "
                    "else: ProfilerStep#, or frames by number)");
+    app.add_option("--by", by_, "stage or tenant: and the one that called (not with --by-frame)");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
 
@@ -28,16 +29,19 @@ class LaunchesCommand : public Command {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(const analyze::IdleRules rules, analyze::parse_idle_rules(rules_));
     analyze::FrameBoundOptions options;
+    STROBE_ASSIGN(const analyze::WorkBy by, analyze::parse_work_by(by_));
     STROBE_ASSIGN(options.frames, analyze::NameFilter::parse(frames_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
     const bool by_frame = by_frame_ || options.frames.is_set();
-    print_table(by_frame ? analyze::frame_bound(timeline, options) : analyze::launches(timeline, rules), format);
+    if (by != analyze::WorkBy::kNobody && (by_frame || rules == analyze::IdleRules::kHta))
+      return usage_error("--by " + by_ + ": neither with frames nor with --rules hta");
+    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
+    print_table(by_frame ? analyze::frame_bound(timeline, options) : analyze::launches(timeline, rules, by), format);
     return 0;
   }
 
  private:
   std::string trace_, format_ = "text";
-  std::string rules_ = "strobe", frames_;
+  std::string rules_ = "strobe", frames_, by_;
   bool by_frame_ = false;
 };
 

@@ -17,18 +17,20 @@ class MemcpyCommand : public Command {
   void declare(CLI::App& app) override {
     app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
     app.add_flag("--overlap", overlap_, "One row a device: time of kernels, of copies, and of both together");
+    app.add_option("--by", by_, "stage or tenant: and the one whose copies they are");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
+    STROBE_ASSIGN(const analyze::WorkBy by, analyze::parse_work_by(by_));
     STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
-    print_table(overlap_ ? analyze::memcpy_overlap(timeline) : analyze::memcpy_table(timeline), format);
+    print_table(overlap_ ? analyze::memcpy_overlap(timeline, by) : analyze::memcpy_table(timeline, by), format);
     return 0;
   }
 
  private:
-  std::string trace_, format_ = "text";
+  std::string trace_, format_ = "text", by_;
   bool overlap_ = false;
 };
 

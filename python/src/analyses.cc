@@ -93,11 +93,22 @@ void bind_analyses(nb::class_<TraceHolder>& trace) {
   table("frame_latency", analyze::frame_latency);
   table("throughput", analyze::throughput);
   table("layers", analyze::layers);
-  table("memcpy_summary", analyze::memcpy_table);
-  table("memcpy_overlap", analyze::memcpy_overlap);
-  table("idle", [](const trace::Timeline& timeline) { return analyze::idle(timeline, {}); });
-  table("launches",
-        [](const trace::Timeline& timeline) { return analyze::launches(timeline, analyze::IdleRules::kStrobe); });
+  const auto owned = [&trace](const char* name, Table (*make)(const trace::Timeline&, analyze::WorkBy)) {
+    trace.def(name, [make](const TraceHolder& self, const std::string& by) {
+      return run([&]() -> Result<Table> {
+        STROBE_ASSIGN(const auto whose, analyze::parse_work_by(by));
+        return make(*self.timeline, whose);
+      });
+    });
+  };
+  owned("memcpy_summary", analyze::memcpy_table);
+  owned("memcpy_overlap", analyze::memcpy_overlap);
+  owned("idle", [](const trace::Timeline& timeline, analyze::WorkBy by) {
+    return by == analyze::WorkBy::kNobody ? analyze::idle(timeline, {}) : analyze::idle_by(timeline, {}, by);
+  });
+  owned("launches", [](const trace::Timeline& timeline, analyze::WorkBy by) {
+    return analyze::launches(timeline, analyze::IdleRules::kStrobe, by);
+  });
   table("advice", [](const trace::Timeline& timeline) { return analyze::rules(timeline, {}); });
 }
 

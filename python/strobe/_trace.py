@@ -262,7 +262,7 @@ class Trace:
         return Table(self._timeline.stats(by, top))
 
     def kernels_summary(self, by: str = "name", top: int = 0) -> Table:
-        """Kernels by name, layer, range or frame, with how long they waited to start."""
+        """Kernels by name, layer, range, frame, stage or tenant, with how long they waited to start."""
         return Table(self._timeline.kernels_summary(by, top))
 
     def critical_path(self, range: str = "", instance: int = 0, *, frame: int | None = None) -> Table:
@@ -273,21 +273,21 @@ class Trace:
         """The same path piece by piece, in time order."""
         return Table(self._timeline.critical_path_segments(range, instance, frame))
 
-    def idle(self) -> Table:
-        """Where the devices' time goes, and why streams wait."""
-        return Table(self._timeline.idle())
+    def idle(self, by: str = "") -> Table:
+        """Where the devices' time goes, and why streams wait; by "stage" or "tenant" whose it is."""
+        return Table(self._timeline.idle(by))
 
-    def launches(self) -> Table:
-        """Calls that gave work to a device, and the delay until it began."""
-        return Table(self._timeline.launches())
+    def launches(self, by: str = "") -> Table:
+        """Calls that gave work to a device, and the delay until it began; by "stage" or "tenant", too."""
+        return Table(self._timeline.launches(by))
 
-    def memcpy_summary(self) -> Table:
-        """Copies by direction and memory: how much, how fast, how far hidden behind kernels."""
-        return Table(self._timeline.memcpy_summary())
+    def memcpy_summary(self, by: str = "") -> Table:
+        """Copies by direction and memory: how much, how fast, how far hidden behind kernels; by "stage" or "tenant", too."""
+        return Table(self._timeline.memcpy_summary(by))
 
-    def memcpy_overlap(self) -> Table:
-        """Per device: computing, copying, both."""
-        return Table(self._timeline.memcpy_overlap())
+    def memcpy_overlap(self, by: str = "") -> Table:
+        """Per device, and by "stage" or "tenant": computing, copying, both."""
+        return Table(self._timeline.memcpy_overlap(by))
 
     def advice(self) -> Table:
         """Findings with a next step."""

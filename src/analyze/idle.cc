@@ -26,10 +26,12 @@ struct Op {
   int64_t launch_ns;  // start of its launch call; kNoLaunch
   WorkType type;
   bool is_sync;
+  int32_t owner = trace::kNone;
 };
 
 // In the order of starts.
-std::vector<Op> strobe_ops(const Timeline& timeline) {
+std::vector<Op> strobe_ops(const Timeline& timeline, WorkBy by = WorkBy::kNobody) {
+  const WorkOwners owners(timeline, by);
   const std::vector<uint8_t> communicates = communication_names(timeline);
   const trace::Ranges& ranges = timeline.ranges;
   std::vector<Op> ops;
@@ -42,7 +44,7 @@ std::vector<Op> strobe_ops(const Timeline& timeline) {
                                                               : WorkType::kCompute;
     ops.push_back({ranges.lane[i], ranges.start_ns[i], ranges.end_ns[i],
                    row.launch == trace::kNone ? kNoLaunch : ranges.start_ns[static_cast<size_t>(row.launch)], type,
-                   false});
+                   false, owners.of(row)});
   }
   return ops;
 }
@@ -63,23 +65,41 @@ std::vector<Op> ops_of(const Timeline& timeline, const IdleOptions& options) {
   return options.rules == IdleRules::kHta ? hta_ops(timeline) : strobe_ops(timeline);
 }
 
+// Idle time by what ended it.
+struct Waits {
+  int64_t host = 0, kernel = 0, other = 0, unknown = 0;
+  int64_t sum() const { return host + kernel + other + unknown; }
+  void add(const Waits& more) {
+    host += more.host, kernel += more.kernel, other += more.other, unknown += more.unknown;
+  }
+};
+
 // Time of a device or a stream, filled operation by operation in the order of starts.
 class Account {
  public:
   Account(IdleRules rules, int64_t threshold_ns) : rules_(rules), threshold_ns_(threshold_ns) {}
 
-  void add(const Op& op) {
+  // The idle time that the operation ended, once more: for whoever keeps it by owner.
+  Waits add(const Op& op) {
+    Waits ended;
     all_.push_back({op.start_ns, op.end_ns});
     if (op.type == WorkType::kCompute) compute_.push_back({op.start_ns, op.end_ns});
-    if (op.is_sync) return;
+    if (op.is_sync) return ended;
     ++count_;
-    if (has_previous_) add_gap(op);
+    if (has_previous_) add_gap(op, ended);
+    waits_.add(ended);
     // HTA looks at the operation before, even if an earlier one ended later.
     previous_end_ = has_previous_ && rules_ == IdleRules::kStrobe ? std::max(previous_end_, op.end_ns) : op.end_ns;
     has_previous_ = true;
+    return ended;
   }
 
   int64_t count() const { return count_; }
+  int64_t span_ns() const {
+    int64_t end = INT64_MIN;
+    for (const Interval& one : all_) end = std::max(end, one.end);
+    return all_.empty() ? 0 : end - all_.front().start;
+  }
 
   void finish(std::vector<Cell>& row, bool with_reasons) {
     const Intervals all = merged(std::move(all_));
@@ -92,22 +112,22 @@ class Account {
     row.emplace_back(span);
     for (const int64_t part : {compute, span - idle - compute, idle}) row.emplace_back(part);
     for (const int64_t part : {compute, span - idle - compute, idle}) row.push_back(share(part));
-    for (const int64_t part : {host_wait_, kernel_wait_, other_, unknown_}) {
+    for (const int64_t part : {waits_.host, waits_.kernel, waits_.other, waits_.unknown}) {
       row.emplace_back();
       if (with_reasons) row.back() = part;
     }
   }
 
  private:
-  void add_gap(const Op& op) {
+  void add_gap(const Op& op, Waits& waits) const {
     const int64_t gap = op.start_ns - previous_end_;
     if (rules_ == IdleRules::kStrobe && gap <= 0) return;
     if (op.launch_ns == kNoLaunch && rules_ == IdleRules::kStrobe)
-      unknown_ += gap;
+      waits.unknown += gap;
     else if (op.launch_ns != kNoLaunch && op.launch_ns > previous_end_)
-      host_wait_ += gap;
+      waits.host += gap;
     else
-      (gap < threshold_ns_ ? kernel_wait_ : other_) += gap;
+      (gap < threshold_ns_ ? waits.kernel : waits.other) += gap;
   }
 
   IdleRules rules_;
@@ -115,7 +135,7 @@ class Account {
   Intervals all_, compute_;
   int64_t count_ = 0, previous_end_ = 0;
   bool has_previous_ = false;
-  int64_t host_wait_ = 0, kernel_wait_ = 0, other_ = 0, unknown_ = 0;
+  Waits waits_;
 };
 
 const char* const kHtaNote =
@@ -175,6 +195,59 @@ Table idle(const Timeline& timeline, const IdleOptions& options) {
   if (table.row_count() == 0) table.notes.push_back("no device operation in this trace");
   table.notes.push_back(fmt::format("threshold of kernel wait: {} ns", options.threshold_ns));
   if (hta) table.notes.emplace_back(kHtaNote);
+  note_losses(timeline, table);
+  return table;
+}
+
+Table idle_by(const Timeline& timeline, const IdleOptions& options, WorkBy by) {
+  Table table("Device time by owner",
+              {{"device", "number of the device", 0},
+               WorkOwners::column(by),
+               {"operations", "kernels, copies and sets", 0},
+               {"compute_ns", "at least one of its computing kernels ran", 0},
+               {"non_compute_ns", "none of them, but a copy, a set or communication of its own", 0},
+               {"share", "of the device's span, in which one of its operations ran"},
+               {"idle_ns", "the device did nothing until one of its operations began", 0},
+               {"idle_share", "of the device's span"},
+               {"host_wait_ns", "of idle_ns: the host asked for it only after the gap began", 0},
+               {"kernel_wait_ns", "it was asked for in time, gaps below the threshold", 0},
+               {"other_ns", "longer gaps before one asked for in time: it waited for something else", 0},
+               {"unknown_ns", "before one whose launch call is not in the trace", 0}});
+  struct Owned {
+    int64_t operations = 0;
+    Intervals all, compute;
+    Waits waits;
+  };
+  const Devices devices(timeline);
+  const WorkOwners owners(timeline, by);
+  std::vector<Account> of_device(devices.count(), Account(IdleRules::kStrobe, options.threshold_ns));
+  std::map<std::pair<int32_t, int32_t>, Owned> all;  // by device and owner
+  for (const Op& op : strobe_ops(timeline, by)) {
+    const int32_t device = devices.of_lane(op.lane);
+    if (device == trace::kNone) continue;
+    Owned& owned = all[{device, op.owner}];
+    ++owned.operations;
+    owned.all.push_back({op.start_ns, op.end_ns});
+    if (op.type == WorkType::kCompute) owned.compute.push_back({op.start_ns, op.end_ns});
+    owned.waits.add(of_device[static_cast<size_t>(device)].add(op));
+  }
+  std::vector<std::pair<int64_t, std::vector<Cell>>> rows;  // by busy time
+  for (auto& [key, owned] : all) {
+    const int64_t busy = length(merged(std::move(owned.all))), compute = length(merged(std::move(owned.compute)));
+    const int64_t span = of_device[static_cast<size_t>(key.first)].span_ns();
+    const auto share = [span](int64_t part) {
+      return cell_if(span > 0, static_cast<double>(part) / static_cast<double>(std::max<int64_t>(1, span)));
+    };
+    const Waits& waits = owned.waits;
+    rows.push_back({busy,
+                    {devices.number(static_cast<size_t>(key.first)), owners.cell(key.second), owned.operations, compute,
+                     busy - compute, share(busy), waits.sum(), share(waits.sum()), waits.host, waits.kernel,
+                     waits.other, waits.unknown}});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [busy, cells] : rows) table.add_row(std::move(cells));
+  if (table.row_count() == 0) table.notes.push_back("no device operation in this trace");
+  table.notes.push_back(fmt::format("threshold of kernel wait: {} ns", options.threshold_ns));
   note_losses(timeline, table);
   return table;
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analyze/work_owners.h"
 #include "base/table.h"
 #include "strobe/base/result.h"
 #include "strobe/trace/timeline.h"
@@ -28,6 +29,12 @@ struct IdleOptions {
 // below the threshold), other_ns, unknown_ns (its launch call is not in the trace; in HTA's rules those are one of the
 // former).
 Table idle(const trace::Timeline& timeline, const IdleOptions& options);
+
+// One row a device and stage or tenant, most time first: device, stage|tenant, operations, compute_ns and
+// non_compute_ns (of its own operations, as above), share (of the device's span, in which at least one of them ran),
+// and of the device's idle time what ended with one of its operations: idle_ns, idle_share (of the span), host_wait_ns,
+// kernel_wait_ns, other_ns, unknown_ns. Strobe's rules.
+Table idle_by(const trace::Timeline& timeline, const IdleOptions& options, WorkBy by);
 
 // One row a device and combination of computation, communication and memory: device, work ("computation",
 // "computation + memory", ...), time_ns, share (of the time in which any of the three ran).

@@ -8,6 +8,7 @@
 #include "analyze/notes.h"
 #include "analyze/sample.h"
 #include "analyze/stats.h"
+#include "analyze/work_owners.h"
 
 namespace strobe::analyze {
 
@@ -15,6 +16,10 @@ using trace::RangeKind;
 using trace::Timeline;
 
 namespace {
+
+WorkBy owners_of(KernelsBy by) {
+  return by == KernelsBy::kStage ? WorkBy::kStage : by == KernelsBy::kTenant ? WorkBy::kTenant : WorkBy::kNobody;
+}
 
 // Sums over the kernels of a group whose launch is known.
 struct Launches {
@@ -25,7 +30,8 @@ struct Launches {
 // What a kernel is grouped by, besides its name: the text of its layer or range, or its frame.
 class Context {
  public:
-  Context(const Timeline& timeline, KernelsBy by) : timeline_(timeline), by_(by) {
+  Context(const Timeline& timeline, KernelsBy by)
+      : timeline_(timeline), by_(by), owned_(owners_of(by) != WorkBy::kNobody), owners_(timeline, owners_of(by)) {
     if (by == KernelsBy::kLayer)
       around_ = innermost(timeline.ranges, [](RangeKind kind) {
         return kind == RangeKind::kAnnotation || kind == RangeKind::kOperator;
@@ -34,6 +40,7 @@ class Context {
       around_ = innermost(timeline.ranges, [](RangeKind kind) { return kind == RangeKind::kAnnotation; });
   }
   int64_t of(const DeviceRow& row) const {
+    if (owned_) return owners_.of(row);
     if (by_ == KernelsBy::kFrame) return timeline_.ranges.frame[static_cast<size_t>(row.range)];
     if (by_ == KernelsBy::kName || row.launch == trace::kNone) return trace::kNone;
     const int32_t around = around_[static_cast<size_t>(row.launch)];
@@ -41,6 +48,7 @@ class Context {
   }
   Cell cell(int64_t context) const {
     if (context == trace::kNone) return {};
+    if (owned_) return owners_.cell(static_cast<int32_t>(context));
     if (by_ == KernelsBy::kFrame) return context;
     return std::string(timeline_.strings[static_cast<trace::StringId>(context)]);
   }
@@ -48,6 +56,8 @@ class Context {
  private:
   const Timeline& timeline_;
   KernelsBy by_;
+  bool owned_;
+  WorkOwners owners_;
   std::vector<int32_t> around_;
 };
 
@@ -84,6 +94,7 @@ std::vector<Column> columns_of(KernelsBy by, const char* name_help) {
   if (by == KernelsBy::kRange)
     columns.push_back({"range", "innermost annotation around the launch call on its thread"});
   if (by == KernelsBy::kFrame) columns.push_back({"frame", "frame for which it ran", 0});
+  if (const WorkBy owners = owners_of(by); owners != WorkBy::kNobody) columns.push_back(WorkOwners::column(owners));
   columns.push_back({"name", name_help});
   for (Column& column : sample_columns()) columns.push_back(std::move(column));
   columns.push_back({"share", "of the time of all kernels"});
@@ -213,7 +224,9 @@ Result<KernelsBy> parse_kernels_by(const std::string& name) {
   if (name == "layer") return KernelsBy::kLayer;
   if (name == "range") return KernelsBy::kRange;
   if (name == "frame") return KernelsBy::kFrame;
-  return usage_error("--by " + name + ": expected name, layer, range or frame");
+  if (name == "stage") return KernelsBy::kStage;
+  if (name == "tenant") return KernelsBy::kTenant;
+  return usage_error("--by " + name + ": expected name, layer, range, frame, stage or tenant");
 }
 
 Table kernels(const Timeline& timeline, const KernelsOptions& options) {

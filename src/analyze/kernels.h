@@ -15,8 +15,10 @@ enum class KernelsBy : uint8_t {
   kLayer,  // the innermost annotation or operator around the launch call on its thread
   kRange,  // the innermost annotation there
   kFrame,
+  kStage,  // as WorkOwners (work_owners.h) tells them
+  kTenant,
 };
-// "", "name", "layer", "range", "frame". Errors: kUsage naming them.
+// "", "name", "layer", "range", "frame", "stage", "tenant". Errors: kUsage naming them.
 Result<KernelsBy> parse_kernels_by(const std::string& name);
 
 struct KernelsOptions {
@@ -25,9 +27,10 @@ struct KernelsOptions {
   NameFilter filter;
 };
 
-// One row a kernel's name (and layer, range or frame), most time first: [layer|range|frame,] name, count, total_ns,
-// mean_ns, std_ns, min_ns, p50_ns, p90_ns, p95_ns, p99_ns, max_ns, jitter_ns, share, and means over those whose launch
-// call is in the trace: launched (how many), launch_latency_ns = call_ns + stream_wait_ns + queue_delay_ns with
+// One row a kernel's name (and layer, range, frame, stage or tenant), most time first: [layer|range|...,] name, count,
+// total_ns, mean_ns, std_ns, min_ns, p50_ns, p90_ns, p95_ns, p99_ns, max_ns, jitter_ns, share, and means over those
+// whose launch call is in the trace: launched (how many), launch_latency_ns = call_ns + stream_wait_ns + queue_delay_ns
+// with
 //   launch_latency_ns  start of the kernel - start of its launch call (0 where clocks make it negative)
 //   call_ns            of that, in which the call itself ran
 //   stream_wait_ns     after it, in which an earlier operation of its stream still ran

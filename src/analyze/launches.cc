@@ -29,9 +29,11 @@ struct Calls {
 struct Pair {
   int32_t launch;
   int64_t call_start, call_end, start, end;
+  int32_t owner = trace::kNone;
 };
 
-std::vector<Pair> pairs_of(const Timeline& timeline, IdleRules rules, size_t& without_launch) {
+std::vector<Pair> pairs_of(const Timeline& timeline, IdleRules rules, const WorkOwners& owners,
+                           size_t& without_launch) {
   const trace::Ranges& ranges = timeline.ranges;
   std::vector<Pair> pairs;
   if (rules == IdleRules::kHta) {
@@ -52,7 +54,8 @@ std::vector<Pair> pairs_of(const Timeline& timeline, IdleRules rules, size_t& wi
       continue;
     }
     const auto op = static_cast<size_t>(row.range), call = static_cast<size_t>(row.launch);
-    pairs.push_back({row.launch, ranges.start_ns[call], ranges.end_ns[call], ranges.start_ns[op], ranges.end_ns[op]});
+    pairs.push_back({row.launch, ranges.start_ns[call], ranges.end_ns[call], ranges.start_ns[op], ranges.end_ns[op],
+                     owners.of(row)});
   }
   // Operations of one call one after the other, so that a call is counted once.
   std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.launch < b.launch; });
@@ -142,22 +145,26 @@ std::vector<Span> spans_by_frame(const Timeline& timeline) {
 
 }  // namespace
 
-Table launches(const Timeline& timeline, IdleRules rules) {
-  Table table("Launches", {{"call", "call of the device's runtime or driver"},
-                           {"calls", "how many gave work to a device", 0},
-                           {"operations", "kernels, copies and sets that they asked for", 0},
-                           {"call_total_ns", "time in the calls", 0},
-                           {"call_mean_ns", "mean", 0},
-                           {"device_total_ns", "time of the operations", 0},
-                           {"delay_total_ns", "sum over operations of start - end of the call, 0 where negative", 0},
-                           {"delay_mean_ns", "mean", 0},
-                           {"delay_max_ns", "largest", 0},
-                           {"short_share", "operations that took less time than their call"}});
+Table launches(const Timeline& timeline, IdleRules rules, WorkBy by) {
+  std::vector<Column> columns{{"call", "call of the device's runtime or driver"},
+                              {"calls", "how many gave work to a device", 0},
+                              {"operations", "kernels, copies and sets that they asked for", 0},
+                              {"call_total_ns", "time in the calls", 0},
+                              {"call_mean_ns", "mean", 0},
+                              {"device_total_ns", "time of the operations", 0},
+                              {"delay_total_ns", "sum over operations of start - end of the call, 0 where negative", 0},
+                              {"delay_mean_ns", "mean", 0},
+                              {"delay_max_ns", "largest", 0},
+                              {"short_share", "operations that took less time than their call"}};
+  const bool owned = by != WorkBy::kNobody;
+  if (owned) columns.insert(columns.begin(), WorkOwners::column(by));
+  Table table("Launches", std::move(columns));
+  const WorkOwners owners(timeline, by);
   size_t without_launch = 0;
-  const std::vector<Pair> pairs = pairs_of(timeline, rules, without_launch);
-  std::map<trace::StringId, Calls> by_name;
+  const std::vector<Pair> pairs = pairs_of(timeline, rules, owners, without_launch);
+  std::map<std::pair<int32_t, trace::StringId>, Calls> by_name;  // by owner and name
   for (const Pair& pair : pairs) {
-    Calls& calls = by_name[timeline.ranges.name[static_cast<size_t>(pair.launch)]];
+    Calls& calls = by_name[{pair.owner, timeline.ranges.name[static_cast<size_t>(pair.launch)]}];
     const int64_t delay = std::max<int64_t>(0, pair.start - pair.call_end);
     if (rules == IdleRules::kHta || calls.last != pair.launch) {
       ++calls.calls;
@@ -173,16 +180,23 @@ Table launches(const Timeline& timeline, IdleRules rules) {
   std::vector<int64_t> delays;
   std::vector<std::string> names;
   std::vector<const Calls*> rows;
-  for (const auto& [name, calls] : by_name) {
+  std::vector<int32_t> owner_of;
+  for (const auto& [key, calls] : by_name) {
     delays.push_back(calls.delay_ns);
-    names.emplace_back(timeline.strings[name]);
+    names.emplace_back(timeline.strings[key.second]);
     rows.push_back(&calls);
+    owner_of.push_back(key.first);
   }
   for (const size_t i : most_first(delays, names, 0)) {
     const Calls& calls = *rows[i];
-    table.add_row({names[i], calls.calls, calls.operations, calls.call_ns, mean_of(calls.call_ns, calls.calls),
-                   calls.device_ns, calls.delay_ns, mean_of(calls.delay_ns, calls.operations), calls.longest_delay_ns,
-                   mean_of(calls.shorter, calls.operations)});
+    std::vector<Cell> row;
+    if (owned) row.push_back(owners.cell(owner_of[i]));
+    for (Cell& cell :
+         std::vector<Cell>{names[i], calls.calls, calls.operations, calls.call_ns, mean_of(calls.call_ns, calls.calls),
+                           calls.device_ns, calls.delay_ns, mean_of(calls.delay_ns, calls.operations),
+                           calls.longest_delay_ns, mean_of(calls.shorter, calls.operations)})
+      row.push_back(std::move(cell));
+    table.add_row(std::move(row));
   }
   if (!pairs.empty())
     table.coverage = static_cast<double>(pairs.size()) / static_cast<double>(pairs.size() + without_launch);

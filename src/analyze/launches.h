@@ -3,16 +3,18 @@
 
 #include "analyze/idle.h"
 #include "analyze/name_filter.h"
+#include "analyze/work_owners.h"
 #include "base/table.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::analyze {
 
-// One row a call's name, most delay first: call, calls, operations, call_total_ns (each call once), call_mean_ns,
-// device_total_ns, delay_total_ns and delay_mean_ns, delay_max_ns (max(0, start of the operation - end of its call)),
-// short_share (operations that took less time than their call). In HTA's rules: without what the last of several
-// ProfilerSteps launched, and a call counts once for each of its operations.
-Table launches(const trace::Timeline& timeline, IdleRules rules);
+// One row a call's name (and stage or tenant), most delay first: [stage|tenant,] call, calls, operations, call_total_ns
+// (each call once), call_mean_ns, device_total_ns, delay_total_ns and delay_mean_ns, delay_max_ns (max(0, start of the
+// operation - end of its call)), short_share (operations that took less time than their call). In HTA's rules: without
+// what the last of several ProfilerSteps launched, and a call counts once for each of its operations; `by` is of
+// Strobe's rules.
+Table launches(const trace::Timeline& timeline, IdleRules rules, WorkBy by = WorkBy::kNobody);
 
 struct FrameBoundOptions {
   NameFilter frames;  // not set: ranges "ProfilerStep#...", or else frames by their number

@@ -22,7 +22,7 @@ constexpr uint8_t kSetDirection = 255;
 constexpr uint8_t kPageable = 0;
 
 struct Key {
-  int32_t device;
+  int32_t owner, device;
   uint8_t direction, source, target;
   auto operator<=>(const Key&) const = default;
 };
@@ -73,20 +73,23 @@ const char* memory_kind_name(uint8_t memory_kind) {
   return memory_kind < kNames.size() ? kNames[memory_kind] : kNames[7];
 }
 
-Table memcpy_table(const Timeline& timeline) {
-  Table table("Copies", {{"device", "number of the device", 0},
-                         {"direction", "from where to where; set: memory was filled"},
-                         {"source", "kind of memory that was read"},
-                         {"target", "kind of memory that was written"},
-                         {"count", "how many", 0},
-                         {"bytes", "of those whose size is known", 0},
-                         {"total_ns", "sum of their times", 0},
-                         {"mean_ns", "mean", 0},
-                         {"max_ns", "longest", 0},
-                         {"gb_per_s", "10^9 bytes a second while they ran, of those whose size is known"},
-                         {"share", "of the time of all copies and sets"},
-                         {"overlap_ns", "time in which one of them and a kernel ran on the same device", 0},
-                         {"overlap_share", "of the time in which at least one of them ran"}});
+Table memcpy_table(const Timeline& timeline, WorkBy by) {
+  std::vector<Column> columns{{"device", "number of the device", 0},
+                              {"direction", "from where to where; set: memory was filled"},
+                              {"source", "kind of memory that was read"},
+                              {"target", "kind of memory that was written"},
+                              {"count", "how many", 0},
+                              {"bytes", "of those whose size is known", 0},
+                              {"total_ns", "sum of their times", 0},
+                              {"mean_ns", "mean", 0},
+                              {"max_ns", "longest", 0},
+                              {"gb_per_s", "10^9 bytes a second while they ran, of those whose size is known"},
+                              {"share", "of the time of all copies and sets"},
+                              {"overlap_ns", "time in which one of them and a kernel ran on the same device", 0},
+                              {"overlap_share", "of the time in which at least one of them ran"}};
+  if (by != WorkBy::kNobody) columns.insert(columns.begin(), WorkOwners::column(by));
+  Table table("Copies", std::move(columns));
+  const WorkOwners owners(timeline, by);
   const Devices devices(timeline);
   const std::vector<DeviceRow> rows = device_rows(timeline);
   const std::vector<Intervals> compute = compute_time(timeline, devices, rows);
@@ -100,7 +103,7 @@ Table memcpy_table(const Timeline& timeline) {
     const trace::DeviceOp nothing;
     const trace::DeviceOp& known = op ? *op : nothing;
     const bool is_set = kind == RangeKind::kSet;
-    const Key key{devices.of_lane(timeline.ranges.lane[i]), is_set ? kSetDirection : known.copy_kind,
+    const Key key{owners.of(row), devices.of_lane(timeline.ranges.lane[i]), is_set ? kSetDirection : known.copy_kind,
                   is_set ? uint8_t{7} : known.source_kind, known.target_kind};
     Group& group = groups[key];
     const int64_t duration = timeline.ranges.end_ns[i] - timeline.ranges.start_ns[i];
@@ -142,13 +145,18 @@ Table memcpy_table(const Timeline& timeline) {
     Cell bytes, source;
     if (group->unknown_size < group->count) bytes = group->bytes;
     if (!is_set) source = std::string(memory_kind_name(key->source));
-    table.add_row({device, std::string(is_set ? "set" : copy_kind_name(key->direction)), source,
-                   std::string(memory_kind_name(key->target)), group->count, bytes, group->total_ns,
-                   static_cast<double>(group->total_ns) / static_cast<double>(group->count), group->max_ns,
-                   cell_if(group->timed_bytes_ns > 0 && group->unknown_size < group->count,
-                           ratio(group->bytes, group->timed_bytes_ns)),
-                   cell_if(all_ns > 0, ratio(group->total_ns, all_ns)), overlap,
-                   cell_if(length(busy) > 0, ratio(overlap, length(busy)))});
+    std::vector<Cell> cells;
+    if (by != WorkBy::kNobody) cells.push_back(owners.cell(key->owner));
+    for (Cell& cell :
+         std::vector<Cell>{device, std::string(is_set ? "set" : copy_kind_name(key->direction)), source,
+                           std::string(memory_kind_name(key->target)), group->count, bytes, group->total_ns,
+                           static_cast<double>(group->total_ns) / static_cast<double>(group->count), group->max_ns,
+                           cell_if(group->timed_bytes_ns > 0 && group->unknown_size < group->count,
+                                   ratio(group->bytes, group->timed_bytes_ns)),
+                           cell_if(all_ns > 0, ratio(group->total_ns, all_ns)), overlap,
+                           cell_if(length(busy) > 0, ratio(overlap, length(busy)))})
+      cells.push_back(std::move(cell));
+    table.add_row(std::move(cells));
   }
   if (groups.empty()) table.notes.push_back("no copy in this trace");
   if (pageable_count > 0)
@@ -165,7 +173,59 @@ Table memcpy_table(const Timeline& timeline) {
   return table;
 }
 
-Table memcpy_overlap(const Timeline& timeline) {
+namespace {
+
+// Of one owner on one device.
+struct Share {
+  int32_t owner, device;
+  Intervals compute, copies;
+};
+
+Table overlap_by(const Timeline& timeline, WorkBy by) {
+  Table table("Copies beside kernels", {WorkOwners::column(by),
+                                        {"device", "number of the device", 0},
+                                        {"compute_ns", "time in which at least one of its kernels ran", 0},
+                                        {"copy_ns", "time in which at least one of its copies or sets ran", 0},
+                                        {"both_ns", "time in which one of its copies and a kernel of anybody ran", 0},
+                                        {"own_ns", "of that, beside a kernel of its own", 0},
+                                        {"busy_ns", "time in which one of its kernels or copies ran", 0},
+                                        {"copy_hidden", "both_ns / copy_ns"}});
+  const Devices devices(timeline);
+  const WorkOwners owners(timeline, by);
+  const std::vector<DeviceRow> rows = device_rows(timeline);
+  const std::vector<Intervals> compute = compute_time(timeline, devices, rows);
+  std::map<std::pair<int32_t, int32_t>, Share> shares;
+  for (const DeviceRow& row : rows) {
+    const auto i = static_cast<size_t>(row.range);
+    const RangeKind kind = timeline.ranges.kind[i];
+    const int32_t device = devices.of_lane(timeline.ranges.lane[i]);
+    if (device == trace::kNone) continue;
+    const int32_t owner = owners.of(row);
+    Share& share = shares.try_emplace({owner, device}, Share{owner, device, {}, {}}).first->second;
+    const bool moves = kind == RangeKind::kCopy || kind == RangeKind::kSet;
+    (moves ? share.copies : share.compute).push_back({timeline.ranges.start_ns[i], timeline.ranges.end_ns[i]});
+  }
+  std::vector<std::pair<int64_t, std::vector<Cell>>> found;  // by busy time
+  for (auto& [key, share] : shares) {
+    const Intervals own = merged(std::move(share.compute)), copies = merged(std::move(share.copies));
+    const int64_t copy_ns = length(copies), own_ns = length(intersection(copies, own));
+    const int64_t both_ns = length(intersection(copies, compute[static_cast<size_t>(share.device)]));
+    const int64_t busy_ns = length(own) + copy_ns - own_ns;
+    found.push_back({busy_ns,
+                     {owners.cell(share.owner), devices.number(static_cast<size_t>(share.device)), length(own), copy_ns,
+                      both_ns, own_ns, busy_ns, cell_if(copy_ns > 0, ratio(both_ns, copy_ns))}});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [busy, cells] : found) table.add_row(std::move(cells));
+  if (devices.count() == 0) table.notes.push_back("no device in this trace");
+  note_losses(timeline, table);
+  return table;
+}
+
+}  // namespace
+
+Table memcpy_overlap(const Timeline& timeline, WorkBy by) {
+  if (by != WorkBy::kNobody) return overlap_by(timeline, by);
   Table table("Copies beside kernels", {{"device", "number of the device", 0},
                                         {"compute_ns", "time in which at least one kernel ran", 0},
                                         {"copy_ns", "time in which at least one copy or set ran", 0},

@@ -80,7 +80,29 @@ class Run(GpuCase):
         by_frame = self.answer("kernels", trace, "--by", "frame")
         self.assertEqual({row["frame"] for row in by_frame}, set(range(20)))
         self.assertEqual({row["range"] for row in self.answer("kernels", trace, "--by", "range")}, {"infer"})
+        self.assertEqual({(row["stage"], row["count"]) for row in self.answer("kernels", trace, "--by", "stage")},
+                         {("infer", 20)})
+        # The stand-in copies out while its second kernel runs, and in while none does.
+        copies = {row["direction"]: row for row in self.answer("memcpy", trace, "--by", "stage")}
+        self.assertEqual({row["stage"] for row in copies.values()}, {"infer"})
+        self.assertGreater(copies["device to host"]["overlap_share"], 0.5)
+        self.assertEqual(copies["host to device"]["bytes"], 20 * 12288)
+        [overlap] = self.answer("memcpy", trace, "--overlap", "--by", "stage")
+        self.assertEqual((overlap["stage"], overlap["both_ns"]), ("infer", overlap["own_ns"]))
+        [idle] = self.answer("idle", trace, "--by", "stage")
+        self.assertEqual((idle["stage"], idle["operations"]), ("infer", 80))
+        self.assertEqual({(row["stage"], row["call"]) for row in self.answer("launches", trace, "--by", "stage")},
+                         {("infer", "cudaLaunchKernel"), ("infer", "cudaMemcpyAsync")})
         self.assertFalse((self.out / "spool").exists())
+
+    def test_what_cannot_be_asked_is_refused(self):
+        [run] = self.run_it()
+        for command, word in ((["kernels", "--by", "colour"], "name, layer, range, frame, stage or tenant"),
+                              (["memcpy", "--by", "frame"], "stage or tenant"),
+                              (["idle", "--by", "stage", "--work"], "--work"),
+                              (["idle", "--by", "stage", "--rules", "hta"], "hta"),
+                              (["launches", "--by", "tenant", "--by-frame"], "frames")):
+            self.refused(self.strobe(command[0], run["trace"], *command[1:], code=2), word)
 
     def test_it_can_be_left_out(self):
         [run] = self.run_it("--no-gpu-trace")
@@ -124,6 +146,8 @@ workers:
         self.assertEqual({row["name"]: (row["count"], row["launched"]) for row in kernels},
                          {"gemm(float const*, float*)": (25, 25), "relu(float*)": (25, 25)})
         facts = self.facts(result["trace"])
+        self.assertEqual({row["tenant"]: row["operations"] for row in self.answer("idle", result["trace"], "--by", "tenant")},
+                         {"a": 40, "b": 60})
         self.assertEqual((facts["worker.a.gpu.collection"], facts["worker.b.gpu.collection"]), ("on", "on"))
         self.assertNotIn("worker.c.gpu.collection", facts)
         self.assertEqual(sum(key.startswith("gpu.of.") for key in facts), 2)
@@ -215,6 +239,20 @@ tenants:
                 self.assertEqual(self.rows(trace, KERNELS)[0][0], 2 * finished + 2 * 2 * 2)
                 self.assertEqual(self.facts(trace)["gpu.collection"], "on")
                 self.assertEqual(self.facts(trace)["gpu.causality.before_their_call"], "0")
+                # Of processes all work is the tenant's; of threads, what they loaded is the process's.
+                warm = {"strobe run": 8} if isolation == "threads" else {}
+                own = 0 if isolation == "threads" else 4
+                expected = {tenant["name"]: 2 * tenant["finished"] + own for tenant in cell["tenants"]} | warm
+                found = {}
+                for row in self.answer("kernels", trace, "--by", "tenant"):
+                    found[row["tenant"]] = found.get(row["tenant"], 0) + row["count"]
+                    self.assertGreater(row["launch_latency_ns"], 0)
+                self.assertEqual(found, expected)
+                for command in (["memcpy"], ["memcpy", "--overlap"], ["idle"], ["launches"]):
+                    rows = self.answer(command[0], trace, *command[1:], "--by", "tenant")
+                    self.assertEqual({row["tenant"] for row in rows}, set(expected), command)
+                stages = self.answer("idle", trace, "--by", "stage")
+                self.assertEqual({row["stage"] for row in stages}, {"infer", None})
 
     def test_it_can_be_left_out_and_needs_no_driver(self):
         for flags, environment in ((["--no-gpu-trace"], {}), ([], NO_DEVICE)):
