@@ -29,7 +29,7 @@ class Experiment:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
 
-    def run(self, name, tenants, policy="concurrent", watch=None):
+    def run(self, name, tenants, policy="concurrent", watch=None, quiet=True):
         """Runs one cell; the path of its trace. watch(pid) is called once its process is there."""
         lines = [f"name: {name}", f"policy: {policy}", "isolation: threads", f"duration: {self.args.seconds}s",
                  "warmup: 500ms", "tenants:"]
@@ -39,7 +39,7 @@ class Experiment:
                                              for key, value in words.items()) + "}")
         file = self.folder / f"{name}.yaml"
         file.write_text("\n".join(lines) + "\n")
-        command = [*shlex.split(self.args.quiet), self.args.strobe, "run", str(file), "-o", str(self.folder / name)]
+        command = [*(shlex.split(self.args.quiet) if quiet else []), self.args.strobe, "run", str(file), "-o", str(self.folder / name)]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if watch:
             watch(child.pid)
@@ -147,11 +147,11 @@ def hog_on_and_off(lab):
     """2: another program on the tenant's core, half of the time: what it adds to the latency is its."""
     pid = hog(lab.args.core, 0.5)
     try:
-        trace = lab.run("hog", [{"name": "a", "model": "spin:6ms", "rate": 17, "cores": lab.args.core}])
+        trace = lab.run("hog", [{"name": "a", "model": "spin:6ms", "rate": 17, "cores": lab.args.core}], quiet=False)
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    quiet = lab.run("no_hog", [{"name": "a", "model": "spin:6ms", "rate": 17, "cores": lab.args.core}])
+    alone = lab.run("no_hog", [{"name": "a", "model": "spin:6ms", "rate": 17, "cores": lab.args.core}], quiet=False)
 
     def mean_ms(path):
         begin, end, _ = window(path)
@@ -160,7 +160,7 @@ def hog_on_and_off(lab):
     blame = lab.blame(trace)
     frames = blame["tenants"][0]["frames"]
     of_hog = sum(p["ns"] for p in blame["programs"] if p["program"] == "hog")
-    yield "hog, ms a frame: added to the stage", mean_ms(trace) - mean_ms(quiet), of_hog / frames / 1e6, 0.05
+    yield "hog, ms a frame: added to the stage", mean_ms(trace) - mean_ms(alone), of_hog / frames / 1e6, 0.05
     waits = sum(cell["ns"] for cell in blame["cells"])
     yield "  share of all waits that is the hog's", 1, of_hog / waits, 0.05
 

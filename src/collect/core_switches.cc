@@ -5,11 +5,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "collect/proc_text.h"
 
@@ -68,6 +70,7 @@ class Ring {
       : running_tid(other.running_tid),
         running_pid(other.running_pid),
         since_ns(other.since_ns),
+        last_ns(other.last_ns),
         file_(std::exchange(other.file_, -1)),
         core_(other.core_),
         memory_(std::exchange(other.memory_, nullptr)) {}
@@ -102,6 +105,7 @@ class Ring {
 
   int32_t running_tid = -1, running_pid = 0;  // -1: not known
   int64_t since_ns = 0;
+  int64_t last_ns = 0;  // of all records
 
  private:
   static constexpr size_t kMostRecord = 256;
@@ -141,7 +145,8 @@ struct CoreSwitches::State {
     SampleId id{};
     if (size < sizeof id) return;
     std::memcpy(&id, body + size - sizeof id, sizeof id);
-    const auto time = static_cast<int64_t>(id.time_ns);
+    // The kernel reads this clock without a lock, and then it may step back by some microseconds.
+    const int64_t time = ring.last_ns = std::max(ring.last_ns, static_cast<int64_t>(id.time_ns));
     const auto number = [&](size_t at) {
       int32_t value = 0;
       if (at + 4 <= size) std::memcpy(&value, body + at, 4);
@@ -221,7 +226,7 @@ Result<CoreSwitches> CoreSwitches::start(const std::vector<int>& cores, const st
   auto state = std::make_unique<State>(std::move(to));
   state->rings = std::move(rings);
   state->from_ns = now_ns();
-  for (Ring& ring : state->rings) ring.since_ns = state->from_ns;
+  for (Ring& ring : state->rings) ring.since_ns = ring.last_ns = state->from_ns;
   return CoreSwitches(std::move(state));
 }
 
