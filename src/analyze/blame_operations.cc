@@ -410,7 +410,8 @@ bool Sweeper::split_by_core_runs(int32_t operation, int32_t stage_number, int32_
   }
   const int32_t tid = trace_.lane_tids[static_cast<size_t>(stage.lane)];
   const std::vector<CoreWait> parts = core_runs_.split(tid, within, waited_ns, resource);
-  if (parts.empty()) return false;
+  if (parts.empty())  // the counter was read a little off the switches
+    give_core_wait(operation, stage_number, blamed(trace_, Blamed::kUnknown), resource, waited_ns);
   const bool counts = trace_.frames[static_cast<size_t>(stage.frame)].counts &&
                       trace_.frames[static_cast<size_t>(stage.frame)].finished();
   for (const CoreWait& part : parts) {

@@ -33,7 +33,7 @@ class CoreRunIndex {
   // Splits waited_ns, which a thread waited in these intervals (in time order, apart): the kernel's own figure, so that
   // the parts add up to it. It waited from where it was taken off a core until it was back, and as long as is left of
   // waited_ns before it ran again after a sleep. Of each instant each busy core has an equal part (the cores are those
-  // of the resource; all where it names none); where none is busy it is idle's.
+  // of the resource; all where it names none); where none is busy it is idle's. Empty: the thread ran all the time.
   std::vector<CoreWait> split(int32_t tid, const std::vector<Interval>& within, double waited_ns,
                               int32_t resource) const;
 

@@ -109,6 +109,15 @@ TEST(CoreRuns, BusyCoresShareTheBlameAndOtherCoresHaveNone) {
   EXPECT_DOUBLE_EQ(ns_of(analysis, "system"), 10'000);
 }
 
+TEST(CoreRuns, AWaitOfAThreadThatRanAllTheTimeIsUnknown) {
+  Scene scene;
+  scene.stage_a(1);
+  scene.run(0, 0, 100, 11, "camera", "a", false);
+  const BlameAnalysis analysis = scene.analysis();
+  EXPECT_DOUBLE_EQ(ns_of(analysis, "unknown"), 1'000);
+  EXPECT_EQ(analysis.estimated[static_cast<size_t>(analysis.trace.find_resource("cpu:0"))], 0);
+}
+
 TEST(CoreRuns, WhereTheyEndTheSplitIsEstimated) {
   Scene scene;
   scene.stage_a(60);

@@ -167,10 +167,12 @@ tenants:
         answer = json.loads(done.stdout)
         self.assertEqual([row["tenant"] for row in answer["rows"]], ["a"])
         self.assertGreater(answer["rows"][0]["late"], 10)
-        first = answer["reasons"]["rows"][0]
+        # Other programs of a busy machine make some late, too, and are told apart.
+        reasons = [row for row in answer["reasons"]["rows"] if row["by"] != "system"]
+        first = reasons[0]
         self.assertEqual((first["tenant"], first["verdict"], first["by"], first["resource"]),
                          ("a", "other tenants", "b", "device"))
-        self.assertGreater(first["share"], 0.8)
+        self.assertGreater(first["share"], 0.8 * sum(row["share"] for row in reasons))
 
     def test_blames_the_program_on_the_core(self):
         """Two tenants and a foreign busy program on one core: each has its share of the blame, by name."""
