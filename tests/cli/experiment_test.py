@@ -216,7 +216,7 @@ grid: {{isolation: [threads, processes]}}
                 by[one["by"]] = by.get(one["by"], 0) + one["ns"]
             self.assertGreater(by["system"], 0)
             self.assertGreater(by["a"] + by["b"], 0)
-            self.assertEqual(by.get("unknown", 0), 0)
+            self.assertLess(by.get("unknown", 0), 0.02 * sum(by.values()))
             self.assertIn("hog of cores", strobe("blame", trace).stdout)
 
     def test_waiting_for_a_full_queue_is_queueing(self):
