@@ -66,6 +66,32 @@ constexpr Explanation kDriver[] = {
     {999, "unknown error (was the driver's kernel module loaded, and /dev/nvidia* passed in?)"},
 };
 
+constexpr Explanation kNvml[] = {
+    {1, "not initialised"},
+    {2, "a parameter is not what the library takes"},
+    {3, "not supported on this device"},
+    {4, "no permission: root or its right is needed"},
+    {6, "not found"},
+    {7, "too little room for the answer"},
+    {8, "an external power cable is missing"},
+    {9, "the driver's kernel module is not loaded"},
+    {10, "no answer in time"},
+    {11, "an interrupt of the GPU does not arrive"},
+    {12, "a part of the library is missing"},
+    {13, "this version of the library does not have the function"},
+    {15, "the GPU is lost: it has fallen off the bus or cannot be reached"},
+    {16, "the GPU must be reset"},
+    {17, "the operating system keeps the GPU's control device away (cgroups, a container without it?)"},
+    {18, "library and kernel module of the driver are of different versions (reload the module, or reboot)"},
+    {19, "the GPU is in use"},
+    {20, "out of memory"},
+    {21, "no data"},
+    {25, "a structure's version is not known to this library"},
+    {27, "not ready"},
+    {28, "no GPU"},
+    {999, "unknown error of the driver"},
+};
+
 template <size_t Size>
 std::string explain(const char* who, int code, const Explanation (&table)[Size]) {
   std::string line = std::string(who) + " error " + std::to_string(code);
@@ -81,6 +107,9 @@ std::string cupti_error(int code) {
 }
 std::string driver_error(int code) {
   return explain("CUDA driver", code, kDriver);
+}
+std::string nvml_error(int code) {
+  return explain("NVML", code, kNvml);
 }
 
 }  // namespace strobe::gpu

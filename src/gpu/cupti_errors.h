@@ -9,5 +9,6 @@ namespace strobe::gpu {
 std::string cupti_error(int code);
 // The same of the CUDA driver's codes that a start can give (100: no device, ...).
 std::string driver_error(int code);
+std::string nvml_error(int code);
 
 }  // namespace strobe::gpu

@@ -120,7 +120,7 @@ class Merge {
     // Finishing again counts again what it counted before.
     for (const auto& [kind, count] : faults)
       timeline_.losses.faults[kind] = std::max(timeline_.losses.faults[kind], count);
-    summary_.logs = logs_.size();
+    for (const OneLog& log : logs_) summary_.logs += log.of_nvml() ? 0 : 1;
     return summary_;
   }
 
@@ -142,8 +142,10 @@ class Merge {
     add_device_facts(index, places_, log.pid, log.of_nvml(), facts);
     add_place_facts(index, log.pid, facts);
     const std::string pid = "." + std::to_string(log.pid);
-    for (const auto& [key, value] : index.facts)
-      if (key != "gpu.sampler") facts[key + pid] = value;
+    for (const auto& [key, value] : index.facts) {
+      if (log.of_nvml() && key != "gpu.sampler") facts[key] = value;
+      if (!log.of_nvml()) facts[key + pid] = value;
+    }
     if (const auto found = index.facts.find("gpu.collection"); found != index.facts.end()) {
       std::string& overall = facts["gpu.collection"];
       if (overall != "on") overall = found->second;

@@ -1,0 +1,54 @@
+// Names of a device's figures on the timeline, where each is a counter "gpu.N.NAME": what samples a GPU writes them,
+// analyses read them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace strobe::gpu_words {
+
+inline constexpr const char* kBusy = "busy_percent";               // of the time some kernel ran
+inline constexpr const char* kMemoryBusy = "memory_busy_percent";  // of the time memory was read or written
+inline constexpr const char* kMemoryUsed = "memory_used_bytes";    // of the whole device
+inline constexpr const char* kSmClock = "sm_clock_mhz";
+inline constexpr const char* kMemoryClock = "memory_clock_mhz";
+inline constexpr const char* kClockReasons = "clock_event_reasons";  // bits, see clock_reasons_text()
+inline constexpr const char* kTemperature = "temperature_c";
+inline constexpr const char* kPower = "power_w";
+inline constexpr const char* kEnergy = "energy_j";  // since the first sample
+inline constexpr const char* kEncoder = "encoder_percent";
+inline constexpr const char* kDecoder = "decoder_percent";
+// Of one process, whose number the counter has.
+inline constexpr const char* kProcessMemory = "process_memory_bytes";
+inline constexpr const char* kProcessSm = "process_sm_percent";
+inline constexpr const char* kProcessMemoryBusy = "process_memory_busy_percent";
+inline constexpr const char* kProcessEncoder = "process_encoder_percent";
+inline constexpr const char* kProcessDecoder = "process_decoder_percent";
+// Of all processes together whose numbers could not be matched with processes here.
+inline constexpr const char* kUnmatchedMemory = "unmatched_processes_memory_bytes";
+inline constexpr const char* kUnmatchedSm = "unmatched_processes_sm_percent";
+
+// Why the clocks are what they are, in the bits of NVML and CUPTI.
+enum ClockReason : uint64_t {
+  kIdle = 0x1,
+  kApplicationClocks = 0x2,
+  kPowerCap = 0x4,
+  kHardwareSlowdown = 0x8,
+  kSyncBoost = 0x10,
+  kThermal = 0x20,
+  kHardwareThermal = 0x40,
+  kPowerBrake = 0x80,
+  kDisplayClocks = 0x100,
+};
+// Those by which a device that works is slower than it could be.
+inline constexpr uint64_t kThrottled = kPowerCap | kHardwareSlowdown | kThermal | kHardwareThermal | kPowerBrake;
+// "power cap, thermal slowdown"; "" for none.
+std::string clock_reasons_text(uint64_t reasons);
+
+// {0, "power_w"} of "gpu.0.power_w"; nothing where it is no figure of a device.
+std::optional<std::pair<int, std::string_view>> parse_counter(std::string_view name);
+
+}  // namespace strobe::gpu_words

@@ -1,0 +1,95 @@
+// NVML, the driver's library of management: devices, what they do and draw, their clocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/library.h"
+#include "gpu/nvml_abi.h"
+#include "strobe/base/result.h"
+
+namespace strobe::gpu {
+
+// A table of functions, each of which may be missing, as in older libraries.
+struct NvmlFunctions {
+  nvml::Code (*init)();
+  nvml::Code (*shutdown)();
+  nvml::Code (*driver_version)(char*, unsigned);
+  nvml::Code (*count)(unsigned*);
+  nvml::Code (*by_index)(unsigned, nvml::Device*);
+  nvml::Code (*by_uuid)(const char*, nvml::Device*);
+  nvml::Code (*parent_of_mig)(nvml::Device, nvml::Device*);
+  nvml::Code (*uuid)(nvml::Device, char*, unsigned);
+  nvml::Code (*name)(nvml::Device, char*, unsigned);
+
+  nvml::Code (*utilization)(nvml::Device, nvml::Utilization*);
+  nvml::Code (*samples)(nvml::Device, int kind, unsigned long long last_us,  // NOLINT(google-runtime-int)
+                        int* type, unsigned* count, nvml::Sample*);
+  nvml::Code (*memory)(nvml::Device, nvml::Memory*);
+  nvml::Code (*memory_v2)(nvml::Device, nvml::MemoryV2*);
+  nvml::Code (*clock)(nvml::Device, int, unsigned*);
+  nvml::Code (*max_clock)(nvml::Device, int, unsigned*);
+  nvml::Code (*clock_reasons)(nvml::Device, unsigned long long*);  // NOLINT(google-runtime-int)
+  nvml::Code (*temperature)(nvml::Device, int, unsigned*);
+  nvml::Code (*power)(nvml::Device, unsigned*);
+  nvml::Code (*energy)(nvml::Device, unsigned long long*);  // NOLINT(google-runtime-int)
+  nvml::Code (*fields)(nvml::Device, int, nvml::FieldValue*);
+  nvml::Code (*encoder)(nvml::Device, unsigned*, unsigned*);
+  nvml::Code (*decoder)(nvml::Device, unsigned*, unsigned*);
+  nvml::Code (*processes)(nvml::Device, unsigned*, nvml::Process*);
+  nvml::Code (*process_use)(nvml::Device, nvml::ProcessUse*, unsigned*,
+                            unsigned long long last_us);  // NOLINT(google-runtime-int)
+
+  nvml::Code (*persistence)(nvml::Device, int*);
+  nvml::Code (*set_persistence)(nvml::Device, int);
+  nvml::Code (*power_limit)(nvml::Device, unsigned*);
+  nvml::Code (*power_limits)(nvml::Device, unsigned* least, unsigned* most);
+  nvml::Code (*set_power_limit)(nvml::Device, unsigned);
+  nvml::Code (*lock_gpu_clocks)(nvml::Device, unsigned, unsigned);
+  nvml::Code (*reset_gpu_clocks)(nvml::Device);
+  nvml::Code (*lock_memory_clocks)(nvml::Device, unsigned, unsigned);
+  nvml::Code (*reset_memory_clocks)(nvml::Device);
+};
+
+struct NvmlDevice {
+  nvml::Device handle = nullptr;
+  unsigned index = 0;  // NVML's, as nvidia-smi numbers them: by place on the bus
+  std::string uuid;    // "GPU-...": empty where the library does not tell it
+  std::string name;
+  // As CUPTI gives it, by which the devices of both meet; made up of the index where NVML does not tell it.
+  std::array<uint64_t, 2> uuid_bytes() const;
+};
+
+class Nvml {
+ public:
+  // libnvidia-ml.so.1, or what STROBE_NVML_LIBRARY names, and initialises it. Errors: kUnsupported, in one line: no
+  // driver, library and driver of different versions, no permission, ...
+  static Result<Nvml> open();
+  Nvml(Nvml&& other) noexcept;
+  Nvml& operator=(Nvml&&) = delete;
+  ~Nvml();
+
+  const NvmlFunctions* operator->() const { return &functions_; }
+  const std::string& path() const { return path_; }
+  std::string driver_version() const;  // "?" where it is not told
+
+  struct Devices {
+    std::vector<NvmlDevice> list;
+    std::vector<std::string> notes;  // devices that do not answer; that the choice could not be followed
+  };
+  // Every device, or those that `visible` (the value of CUDA_VISIBLE_DEVICES; null: not set) leaves to programs.
+  // Numbers mean the order of the bus where `order` is PCI_BUS_ID or all devices have one name; otherwise CUDA orders
+  // them by speed, which NVML does not tell: then all are given, with a note. Errors: kUnsupported (no device).
+  Result<Devices> devices(const char* visible, const char* order) const;
+  Result<Devices> visible_devices() const;  // by this process's environment
+
+ private:
+  Nvml(NvmlFunctions functions, std::string path) : functions_(functions), path_(std::move(path)) {}
+  NvmlFunctions functions_;
+  std::string path_;
+  bool initialized_ = false;
+};
+
+}  // namespace strobe::gpu

@@ -1,0 +1,288 @@
+// A stand-in for libnvidia-ml.so.1. Variables of the environment: FAKE_NVML_<function> is the code that the function
+// gives instead of working; the others stand where they are used. Setters are written to the file FAKE_NVML_CALLS, so
+// that a test sees what other processes did.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "gpu/nvml_abi.h"
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+namespace abi = strobe::gpu::nvml;
+using Long = unsigned long long;  // NOLINT(google-runtime-int)
+
+int64_t setting(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+int forced(const char* function) {
+  return static_cast<int>(setting((std::string("FAKE_NVML_") + function).c_str(), 0));
+}
+
+// Of a call about a device: after so many it is lost.
+int gate(const char* function) {
+  static std::atomic<int64_t> calls{0};
+  if (const int64_t last = setting("FAKE_NVML_LOST_AFTER", -1); last >= 0 && ++calls > last) return abi::kGpuIsLost;
+  return forced(function);
+}
+#define GATE(function)                                           \
+  do {                                                           \
+    if (const int code = gate(function); code != 0) return code; \
+  } while (false)
+
+abi::Device device_of(unsigned index) {
+  return reinterpret_cast<abi::Device>(static_cast<uintptr_t>(index) + 1);
+}
+unsigned devices() {
+  return static_cast<unsigned>(setting("FAKE_NVML_DEVICES", 1));
+}
+
+#ifndef FAKE_WITHOUT_OPTIONAL
+int64_t now_us(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
+unsigned number_of(abi::Device device) {
+  return static_cast<unsigned>(reinterpret_cast<uintptr_t>(device)) - 1;
+}
+void note(const std::string& line) {
+  const char* path = std::getenv("FAKE_NVML_CALLS");
+  if (path == nullptr) return;
+  const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const std::string text = line + "\n";
+  [[maybe_unused]] const ssize_t ignored = ::write(file, text.data(), text.size());
+  ::close(file);
+}
+int put_note(const char* function, abi::Device device, const std::string& rest = "") {
+  if (const int code = gate(function); code != 0) return code;
+  note(std::string(function) + " " + std::to_string(number_of(device)) + rest);
+  return 0;
+}
+
+std::vector<uint32_t> pids() {
+  const char* text = std::getenv("FAKE_NVML_PIDS");
+  if (text == nullptr) return {static_cast<uint32_t>(::getpid())};
+  std::vector<uint32_t> all;
+  for (const char* at = text; *at != 0;) {
+    char* end = nullptr;
+    all.push_back(static_cast<uint32_t>(std::strtoul(at, &end, 10)));
+    at = *end == ',' ? end + 1 : end;
+    if (end == at && *at != 0) break;
+  }
+  return all;
+}
+
+// As NVML gives lists: too little room is said together with what is needed. FAKE_NVML_GROWS: between the two calls
+// the list gets longer by more than anybody left room for, so often.
+template <typename Entry>
+int give(const std::vector<Entry>& list, unsigned* room, Entry* into) {
+  static std::atomic<int64_t> grown{0};
+  auto needed = static_cast<unsigned>(list.size());
+  if (into != nullptr && grown.load() < setting("FAKE_NVML_GROWS", 0)) {
+    ++grown;
+    needed = *room + 1;
+  }
+  if (into == nullptr || *room < needed) {
+    *room = needed;
+    return needed == 0 ? abi::kSuccess : abi::kInsufficientSize;
+  }
+  std::copy(list.begin(), list.end(), into);
+  *room = needed;
+  return 0;
+}
+#endif
+
+}  // namespace
+
+EXPORTED int nvmlInit_v2() {
+  return forced("nvmlInit_v2");
+}
+EXPORTED int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = devices();
+  return forced("nvmlDeviceGetCount_v2");
+}
+EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, abi::Device* device) {
+  if (setting("FAKE_NVML_DEAD_DEVICE", -1) == index) return abi::kGpuIsLost;
+  if (index >= devices()) return 2;
+  *device = device_of(index);
+  return 0;
+}
+EXPORTED int nvmlDeviceGetPowerUsage(abi::Device, unsigned* mw) {
+  GATE("nvmlDeviceGetPowerUsage");
+  *mw = 240'000;
+  return 0;
+}
+
+#ifndef FAKE_WITHOUT_OPTIONAL
+EXPORTED int nvmlShutdown() {
+  return 0;
+}
+EXPORTED int nvmlSystemGetDriverVersion(char* text, unsigned room) {
+  std::snprintf(text, room, "580.00");
+  return 0;
+}
+EXPORTED int nvmlDeviceGetUUID(abi::Device device, char* text, unsigned room) {
+  // The first one is that of fake_gpu.cc.
+  std::snprintf(text, room, "GPU-ab%02x0000-0000-0000-0000-0000000000cd", number_of(device));
+  return 0;
+}
+EXPORTED int nvmlDeviceGetName(abi::Device device, char* text, unsigned room) {
+  const bool differs = number_of(device) == 1 && setting("FAKE_NVML_DIFFERENT", 0) != 0;
+  std::snprintf(text, room, "%s", differs ? "Fake GPU 500" : "Fake GPU 9000");
+  return 0;
+}
+EXPORTED int nvmlDeviceGetHandleByUUID(const char* uuid, abi::Device* device) {
+  if (std::strcmp(uuid, "MIG-5555") != 0) return abi::kNotFound;
+  *device = device_of(100);
+  return 0;
+}
+EXPORTED int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(abi::Device part, abi::Device* whole) {
+  if (number_of(part) != 100) return 2;
+  *whole = device_of(0);
+  return 0;
+}
+EXPORTED int nvmlDeviceGetUtilizationRates(abi::Device, abi::Utilization* use) {
+  GATE("nvmlDeviceGetUtilizationRates");
+  *use = {75, 30};
+  return 0;
+}
+EXPORTED int nvmlDeviceGetSamples(abi::Device, int kind, Long last_us, int* type, unsigned* count,
+                                  abi::Sample* samples) {
+  GATE("nvmlDeviceGetSamples");
+  constexpr Long kPeriod_us = 20'000;
+  constexpr unsigned kRing = 100;
+  *type = abi::kUnsigned32;
+  if (samples == nullptr) {
+    *count = kRing;
+    return 0;
+  }
+  const auto now = static_cast<Long>(now_us(CLOCK_REALTIME));
+  unsigned given = 0;
+  for (unsigned i = kRing; i-- > 0 && given < *count;) {
+    const Long time = now / kPeriod_us * kPeriod_us - i * kPeriod_us;
+    if (time <= last_us) continue;
+    samples[given].time_us = time;
+    samples[given].value.unsigned64 = 0;
+    samples[given++].value.unsigned32 = kind == abi::kGpuUseSamples ? 80 : 40;
+  }
+  *count = given;
+  return given == 0 ? abi::kNotFound : abi::kSuccess;
+}
+EXPORTED int nvmlDeviceGetMemoryInfo(abi::Device, abi::Memory* memory) {
+  GATE("nvmlDeviceGetMemoryInfo");
+  *memory = {uint64_t{80} << 30, uint64_t{74} << 30, uint64_t{6} << 30};
+  return 0;
+}
+EXPORTED int nvmlDeviceGetMemoryInfo_v2(abi::Device, abi::MemoryV2* memory) {
+  GATE("nvmlDeviceGetMemoryInfo_v2");
+  if (memory->version != abi::kMemoryVersion) return 25;
+  *memory = {memory->version, uint64_t{80} << 30, uint64_t{1} << 30, uint64_t{74} << 30, uint64_t{5} << 30};
+  return 0;
+}
+EXPORTED int nvmlDeviceGetClockInfo(abi::Device, int clock, unsigned* mhz) {
+  GATE("nvmlDeviceGetClockInfo");
+  *mhz = clock == abi::kMemoryClock ? 2619 : static_cast<unsigned>(setting("FAKE_NVML_SM_CLOCK", 1755));
+  return 0;
+}
+EXPORTED int nvmlDeviceGetMaxClockInfo(abi::Device, int clock, unsigned* mhz) {
+  GATE("nvmlDeviceGetMaxClockInfo");
+  *mhz = clock == abi::kMemoryClock ? 2619 : 1980;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetCurrentClocksEventReasons(abi::Device, Long* reasons) {
+  GATE("nvmlDeviceGetCurrentClocksEventReasons");
+  *reasons = static_cast<Long>(setting("FAKE_NVML_REASONS", 0x4));
+  return 0;
+}
+EXPORTED int nvmlDeviceGetTemperature(abi::Device, int, unsigned* celsius) {
+  GATE("nvmlDeviceGetTemperature");
+  *celsius = 61;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetTotalEnergyConsumption(abi::Device, Long* mj) {
+  GATE("nvmlDeviceGetTotalEnergyConsumption");
+  // 250 W since a long time ago, in steps of 50 ms.
+  *mj = 5'000'000'000 + static_cast<Long>(now_us(CLOCK_MONOTONIC)) / 50'000 * 50 * 250;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetFieldValues(abi::Device, int count, abi::FieldValue* values) {
+  GATE("nvmlDeviceGetFieldValues");
+  for (int i = 0; i < count; ++i) {
+    values[i].code = values[i].field == abi::kInstantPower ? forced("field_186") : abi::kNotSupported;
+    values[i].type = abi::kUnsigned32;
+    values[i].value.unsigned64 = 0;
+    values[i].value.unsigned32 = 250'000;
+  }
+  return 0;
+}
+EXPORTED int nvmlDeviceGetEncoderUtilization(abi::Device, unsigned* percent, unsigned* period_us) {
+  GATE("nvmlDeviceGetEncoderUtilization");
+  *percent = 0, *period_us = 167'000;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetDecoderUtilization(abi::Device, unsigned* percent, unsigned* period_us) {
+  GATE("nvmlDeviceGetDecoderUtilization");
+  *percent = 12, *period_us = 167'000;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(abi::Device, unsigned* count, abi::Process* processes) {
+  GATE("nvmlDeviceGetComputeRunningProcesses_v3");
+  std::vector<abi::Process> all;
+  for (const uint32_t pid : pids()) all.push_back({pid, uint64_t{3} << 30, 0xffffffff, 0xffffffff});
+  return give(all, count, processes);
+}
+EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device, abi::ProcessUse* use, unsigned* count, Long last_us) {
+  GATE("nvmlDeviceGetProcessUtilization");
+  const auto now = static_cast<uint64_t>(now_us(CLOCK_REALTIME));
+  if (now <= last_us) return abi::kNotFound;
+  std::vector<abi::ProcessUse> all;
+  for (const uint32_t pid : pids()) all.push_back({pid, now, 60, 20, 0, 5});
+  return give(all, count, use);
+}
+
+EXPORTED int nvmlDeviceGetPersistenceMode(abi::Device, int* on) {
+  GATE("nvmlDeviceGetPersistenceMode");
+  *on = 0;
+  return 0;
+}
+EXPORTED int nvmlDeviceSetPersistenceMode(abi::Device device, int on) {
+  return put_note("nvmlDeviceSetPersistenceMode", device, on != 0 ? " on" : " off");
+}
+EXPORTED int nvmlDeviceGetPowerManagementLimit(abi::Device, unsigned* mw) {
+  GATE("nvmlDeviceGetPowerManagementLimit");
+  *mw = 500'000;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetPowerManagementLimitConstraints(abi::Device, unsigned* least, unsigned* most) {
+  GATE("nvmlDeviceGetPowerManagementLimitConstraints");
+  *least = 200'000, *most = 700'000;
+  return 0;
+}
+EXPORTED int nvmlDeviceSetPowerManagementLimit(abi::Device device, unsigned mw) {
+  return put_note("nvmlDeviceSetPowerManagementLimit", device, " " + std::to_string(mw));
+}
+EXPORTED int nvmlDeviceSetGpuLockedClocks(abi::Device device, unsigned least, unsigned most) {
+  return put_note("nvmlDeviceSetGpuLockedClocks", device, " " + std::to_string(least) + " " + std::to_string(most));
+}
+EXPORTED int nvmlDeviceResetGpuLockedClocks(abi::Device device) {
+  return put_note("nvmlDeviceResetGpuLockedClocks", device);
+}
+EXPORTED int nvmlDeviceSetMemoryLockedClocks(abi::Device device, unsigned least, unsigned most) {
+  return put_note("nvmlDeviceSetMemoryLockedClocks", device, " " + std::to_string(least) + " " + std::to_string(most));
+}
+EXPORTED int nvmlDeviceResetMemoryLockedClocks(abi::Device device) {
+  return put_note("nvmlDeviceResetMemoryLockedClocks", device);
+}
+#endif
