@@ -30,7 +30,7 @@ ALLOWED = {
     "analyze": {"base", "trace"},
     "simulate": {"base", "trace", "analyze"},
     "report": {"base", "trace", "analyze"},
-    "bench": {"base", "record", "collect", "trace", "analyze"},
+    "bench": {"base", "record", "collect", "gpu", "trace", "analyze"},
 }
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
 FOREIGN = re.compile(r"^\s*#include\s+[<\"](torch|ATen|c10|openvino|opencv2?|libav|libsw|sqlite3|nlohmann|fmt|CLI|spdlog)", re.M)

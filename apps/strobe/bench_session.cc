@@ -6,13 +6,14 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <map>
+#include <optional>
 #include <set>
 
 #include "ask.h"
 #include "base/file.h"
 #include "base/version.h"
 #include "bench/children.h"
+#include "bench/held_clocks.h"
 #include "bench/machine_watch.h"
 #include "bench/results.h"
 #include "bench_ranks.h"
@@ -96,13 +97,10 @@ class Session {
   Result<bench::ChildrenEnd> run_processes(const bench::HeldSignals& signals) {
     std::set<int> gpus;
     for (const auto& one : planned_) gpus.insert(one.device);
-    std::map<int, bench::GpuClocks> clocks;
+    std::optional<bench::HeldClocks> clocks;
     if (options_.maximize_clocks) {
-      maximized_ = true;
-      for (const int gpu : gpus) {
-        clocks[gpu] = bench::maximize_clocks(gpu, log_);
-        maximized_ = maximized_ && clocks[gpu].done;
-      }
+      clocks.emplace(std::vector<int>(gpus.begin(), gpus.end()), log_);
+      maximized_ = clocks->done();
     }
     bench::MachineWatch watch({gpus.begin(), gpus.end()});
     for (const auto& one : planned_) {
@@ -116,7 +114,7 @@ class Session {
                                      .ended = [this](const auto& one, const auto& end) { tell_end(one, end); }};
     auto ended = bench::run_children(planned_, signals, how);
     watch_ = watch.finish();
-    for (const auto& [gpu, before] : clocks) bench::reset_clocks(gpu, before, log_);
+    clocks.reset();
     if (!maximized_ && !watch_["gpus"].empty())
       log_(LogLevel::kWarning, "GPU clocks were not maximized during this run (-m)");
     return ended;

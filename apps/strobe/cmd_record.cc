@@ -13,13 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "analyze/gpu_use.h"
 #include "base/suggest.h"
 #include "collect/injection.h"
 #include "collect/machine.h"
 #include "collect/os_facts.h"
 #include "collect/program.h"
 #include "command.h"
+#include "gpu/sampler.h"
 #include "gpu/timeline/gpu_timeline.h"
+#include "gpu_use_text.h"
 #include "record_merge.h"
 #include "report/table_format.h"
 #include "strobe/record/annotate.h"
@@ -39,6 +42,23 @@ std::string signal_name(int signal) {
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }
 
+// Devices by NVML, from the program's start to the end of all.
+class GpuSamples : public collect::Collector {
+ public:
+  explicit GpuSamples(gpu::SamplerOptions options) : options_(std::move(options)) {}
+  void started(int32_t, const std::vector<std::string>&, int64_t) override {
+    if (begun_) return;
+    begun_ = true;
+    sampler_ = gpu::start_sampling_or_say_why(options_);
+  }
+  void finish(collect::Findings&) override { sampler_.reset(); }
+
+ private:
+  gpu::SamplerOptions options_;
+  bool begun_ = false;
+  std::unique_ptr<gpu::Sampler> sampler_;
+};
+
 class RecordCommand : public Command {
  public:
   const char* name() const override { return "record"; }
@@ -55,6 +75,8 @@ class RecordCommand : public Command {
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--period-ms", period_ms_, "Time between two samples of the operating system's figures")
+        ->capture_default_str();
+    app.add_option("--gpu-period-ms", gpu_period_ms_, "Time between two samples of the GPUs' figures")
         ->capture_default_str();
     app.add_option("--ring-kib", ring_kib_, "Buffer of each thread; what finds it full is dropped and counted")
         ->capture_default_str();
@@ -95,6 +117,8 @@ class RecordCommand : public Command {
     if (wait_ != "all" && wait_ != "program") return usage_error("--wait " + wait_ + ": expected all or program");
     if (!(period_ms_ >= kShortestMs && period_ms_ <= kLongestMs))
       return usage_error(fmt::format("--period-ms {}: expected {} to {}", period_ms_, kShortestMs, kLongestMs));
+    if (gpu_period_ms_ < 1 || gpu_period_ms_ > kLongestMs)
+      return usage_error(fmt::format("--gpu-period-ms {}: expected 1 to {}", gpu_period_ms_, kLongestMs));
     const std::vector<std::string> known{"nvtx", "itt", "gpu", "os"};
     for (const auto& one : collect_)
       if (std::find(known.begin(), known.end(), one) == known.end())
@@ -113,6 +137,9 @@ class RecordCommand : public Command {
                                                                   .block_when_full = block_}));
       collectors.push_back(std::move(made));
     }
+    if (wants("gpu"))
+      collectors.push_back(std::make_unique<GpuSamples>(
+          gpu::SamplerOptions{.folder = spool_, .period = std::chrono::milliseconds(gpu_period_ms_)}));
     if (wants("os"))
       collectors.push_back(collect::make_os_collector({.period_ns = static_cast<int64_t>(period_ms_ * 1e6)}));
     return collectors;
@@ -181,6 +208,7 @@ class RecordCommand : public Command {
     for (const auto& [key, value] : findings.facts)
       if (key.starts_with("record.not_recorded.")) not_recorded.push_back(key.substr(key.rfind('.') + 1));
     const uint64_t dropped = timeline.losses.dropped_records;
+    const Table gpu_use = analyze::gpu_use(timeline, {0, timeline.duration_ns, 0});
     if (format_ == "json" && !quiet_) {
       nlohmann::json summary{{"trace", output_},
                              {"seconds", static_cast<double>(timeline.duration_ns) / 1e9},
@@ -193,6 +221,8 @@ class RecordCommand : public Command {
                              {"counter_values", timeline.counters.size()},
                              {"gpu_calls", gpu_.calls},
                              {"gpu_operations", gpu_.operations},
+                             {"gpus", gpu_use_json(gpu_use)},
+                             {"notes", gpu_use.notes},
                              {"dropped", dropped},
                              {"faults", timeline.losses.faults},
                              {"not_recorded_pids", not_recorded},
@@ -211,6 +241,10 @@ class RecordCommand : public Command {
     if (!quiet_ && gpu_.operations > 0)
       fmt::print(stderr, "strobe: GPU: {} operations and {} calls in {} process{}\n", gpu_.operations, gpu_.calls,
                  gpu_.logs, gpu_.logs == 1 ? "" : "es");
+    for (const auto& one : gpu_use_json(gpu_use))
+      if (!quiet_) fmt::print(stderr, "strobe: {}\n", gpu_use_line(one));
+    if (!quiet_)
+      for (const std::string& note : gpu_use.notes) fmt::print(stderr, "strobe: note: {}\n", note);
     tell_gpu_off(timeline);
     if (dropped > 0)
       fmt::print(stderr,
@@ -254,6 +288,7 @@ class RecordCommand : public Command {
   std::string output_ = "record.sqlite";
   std::vector<std::string> collect_{"nvtx", "itt", "gpu", "os"};
   double period_ms_ = 10;
+  int gpu_period_ms_ = 100;
   size_t ring_kib_ = 1024;
   bool block_ = false, quiet_ = false;
   std::string wait_ = "all", folder_, format_ = "text";

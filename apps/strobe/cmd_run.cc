@@ -1,11 +1,16 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstdio>
+#include <optional>
+#include <vector>
 
 #include "base/file.h"
+#include "bench/held_clocks.h"
 #include "collect/core_set.h"
 #include "command.h"
 #include "experiment_dry_run.h"
+#include "gpu_use_text.h"
 #include "interrupt.h"
 #include "report/table_format.h"
 #include "run_compare.h"
@@ -46,10 +51,15 @@ class RunCommand : public Command {
     app.add_option("--probe-seconds", dry_.seconds, "Of an experiment's dry run: each tenant alone for so long")
         ->check(CLI::Range(0.2, 600.0))
         ->capture_default_str();
+    app.add_flag("--maximize_clocks", maximize_clocks_,
+                 "GPU clocks and power limit at their maximum while it runs; put back whatever happens");
     app.add_option("--config", config_, "Instead: several runs at the same time, as this YAML file says");
   }
 
   Result<int> run() override {
+    // While there is one thread; until the run has ended, in whatever way.
+    std::optional<bench::HeldClocks> clocks;
+    if (maximize_clocks_ && !dry_run_) clocks.emplace(std::vector<int>(), clock_log());
     if (!experiment_.empty()) return run_grid();
     if (!changes_.empty()) return usage_error("--set: changes an experiment's .yaml file, and none is given");
     if (!config_.empty()) return run_config();
@@ -70,7 +80,8 @@ class RunCommand : public Command {
       result["runs"].push_back(std::move(outcome.summary));
       ended = std::move(outcome.ended);
     } else {
-      const auto arguments = arguments_without(*app_, {"engine", "output", "format", "verify", "dump-outputs"});
+      const auto arguments =
+          arguments_without(*app_, {"engine", "output", "format", "verify", "dump-outputs", "maximize_clocks"});
       CompareOutcome outcome = run_each_engine(flags_, arguments, stop_requested);
       result["runs"] = std::move(outcome.runs);
       ended = std::move(outcome.ended);
@@ -90,8 +101,15 @@ class RunCommand : public Command {
   }
 
  private:
+  bench::Log clock_log() const {
+    return [quiet = flags_.quiet](bench::LogLevel level, std::string_view text) {
+      if (level > bench::LogLevel::kInfo || (level == bench::LogLevel::kInfo && !quiet))
+        fmt::print(stderr, "strobe: clocks: {}\n", text);
+    };
+  }
+
   Result<int> run_config() {
-    const auto others = arguments_without(*app_, {"config", "output", "format", "quiet"});
+    const auto others = arguments_without(*app_, {"config", "maximize_clocks", "output", "format", "quiet"});
     if (!others.empty())
       return usage_error(others.front() + ": with --config, the flags of runs stand in the file, e.g. under defaults");
     const std::atomic<bool>& stop_requested = stop_on_interrupt();
@@ -107,8 +125,9 @@ class RunCommand : public Command {
     if (!is_experiment_file(experiment_))
       return usage_error(
           fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
-    const auto others = arguments_without(*app_, {"experiment", "again", "set", "dry-run", "calibration",
-                                                  "probe-seconds", "output", "format", "quiet", "no-gpu-trace"});
+    const auto others =
+        arguments_without(*app_, {"experiment", "maximize_clocks", "again", "set", "dry-run", "calibration",
+                                  "probe-seconds", "output", "format", "quiet", "no-gpu-trace"});
     if (!others.empty())
       return usage_error(others.front() + ": with an experiment, what tenants do stands in the file");
     const ExperimentOptions options{.file = experiment_,
@@ -160,6 +179,7 @@ class RunCommand : public Command {
             row["boxes"].get<int64_t>(), row["agree"].get<bool>() ? "agree" : "DIFFER");
     for (const Json& run : runs) {
       const std::string engine = run["engine"].get<std::string>();
+      for (const Json& gpu : run.value("gpus", Json::array())) fmt::print("{}: {}\n", engine, gpu_use_line(gpu));
       for (const Json& note : run.value("notes", Json::array()))
         fmt::print("note ({}): {}\n", engine, note.get<std::string>());
     }
@@ -180,7 +200,7 @@ class RunCommand : public Command {
   DryRunOptions dry_;
   RunDryOptions run_dry_;
   bool dry_run_ = false;
-  bool again_ = false;
+  bool again_ = false, maximize_clocks_ = false;
 };
 
 }  // namespace

@@ -5,11 +5,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "analyze/gpu_use.h"
 #include "analyze/pperf_tables.h"
 #include "analyze/tenant_tables.h"
 #include "base/file.h"
+#include "base/gpu_words.h"
 #include "core_runs.h"
 #include "experiment_predictions.h"
+#include "gpu/sampler.h"
 #include "gpu/timeline/open.h"
 #include "report/table_format.h"
 #include "report_scene.h"
@@ -43,6 +46,7 @@ Table usage_table(const trace::Timeline& timeline) {
   const trace::Counters& counters = timeline.counters;
   for (size_t i = 0; i < counters.size(); ++i) {
     const std::string name(timeline.strings[counters.name[i]]);
+    if (gpu_words::parse_counter(name)) continue;  // gpu_<i>.csv has them
     if (name.find("_percent") != std::string::npos || name.starts_with("rss_bytes")) columns.emplace(name, 0);
   }
   std::vector<Column> header = {{"time", "s", 3}};
@@ -117,9 +121,13 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
   if (const auto work = analyze::model_work(timeline); !work.empty())
     STROBE_TRY(write_csv(analyze::kernel_timings(work), folder / ("kernel_timings_" + index + ".csv")));
   STROBE_TRY(write_csv(usage_table(timeline), folder / ("cpu_" + index + ".csv")));
+  if (const Table samples = analyze::gpu_samples(timeline); samples.row_count() > 0)
+    STROBE_TRY(write_csv(samples, folder / ("gpu_" + index + ".csv")));
   const Table summary = analyze::tenant_summary(*trace);
   STROBE_TRY(write_csv(summary, folder / ("tenants_" + index + ".csv")));
   figures["tenants"] = Json::parse(report::format_table(summary, report::Format::kJson));
+  const Table gpus = analyze::gpu_use(timeline, analyze::measured_stretch(timeline));
+  if (gpus.row_count() > 0) figures["gpus"] = Json::parse(report::format_table(gpus, report::Format::kJson));
   return figures;
 }
 
@@ -151,6 +159,7 @@ Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json
   fs::remove_all(spool, ignored);
   fs::remove_all(predictions, ignored);
   if (figures.contains("tenants")) result["figures"] = figures["tenants"];
+  if (figures.contains("gpus")) result["gpus"] = figures["gpus"];
   if (figures.contains("notes")) result["notes"] = figures["notes"];
   const bool succeeded = result["status"] == to_string(CellStatus::kSuccess);
   const std::string reason = succeeded ? stood_still(cell, figures) : "";
@@ -177,11 +186,20 @@ Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path
   const fs::path spool = folder / "spool", predictions = folder / "predictions";
   STROBE_TRY(make_writable_folder(spool));
   STROBE_TRY(make_writable_folder(predictions));
-  STROBE_ASSIGN(
-      const tenants::CellOutcome outcome,
-      tenants::run_cell(
-          cell.spec,
-          {.spool = spool, .predictions = predictions, .stop = &stop, .on_progress = on_progress, .gpu = gpu}));
+  std::unique_ptr<strobe::gpu::Sampler> gpu_samples;
+  STROBE_ASSIGN(const tenants::CellOutcome outcome,
+                tenants::run_cell(cell.spec, {.spool = spool,
+                                              .predictions = predictions,
+                                              .stop = &stop,
+                                              .on_recording =
+                                                  [&] {
+                                                    if (gpu)
+                                                      gpu_samples =
+                                                          strobe::gpu::start_sampling_or_say_why({.folder = spool});
+                                                  },
+                                              .on_progress = on_progress,
+                                              .gpu = gpu}));
+  gpu_samples.reset();
   const CellStatus status = outcome.stopped       ? CellStatus::kInterrupted
                             : outcome.succeeded() ? CellStatus::kSuccess
                                                   : CellStatus::kFailed;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyze/gpu_use.h"
 #include "analyze/pperf_tables.h"
 #include "analyze/tenant_tables.h"
 #include "analyze/tenant_trace.h"
@@ -39,6 +40,8 @@ Result<std::vector<fs::path>> write_pperf_files(const trace::Timeline& timeline,
     STROBE_TRY(write(analyze::tenant_delays(trace, timeline), "delays_" + index + ".csv"));
     STROBE_TRY(write(analyze::tenant_layer_timings(trace, timeline), "layer_timings_" + index + ".csv"));
   }
+  if (const Table samples = analyze::gpu_samples(timeline); samples.row_count() > 0)
+    STROBE_TRY(write(samples, "gpu_" + index + ".csv"));
   if (work.empty()) return written;
   STROBE_TRY(write(analyze::kernel_timings(work), "kernel_timings_" + index + ".csv"));
   if (const Table copies = analyze::memcpy_intervals(work); copies.row_count() > 0)

@@ -10,7 +10,8 @@
 
 namespace strobe::app {
 
-// Into the folder, which is made: of tenants delays_<i>.csv and layer_timings_<i>.csv; of what held a device
+// Into the folder, which is made: of tenants delays_<i>.csv and layer_timings_<i>.csv; of devices that were sampled
+// gpu_<i>.csv; of what held a device
 // kernel_timings_<i>.csv, memcpy_analysis.csv (where anything was copied) and, of every two models,
 // e2e_analysis_results_<primary>_<other>.csv. Returns what was written. Errors: kIo; kNotFound (the trace has neither
 // tenants nor work of a device).

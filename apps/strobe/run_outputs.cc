@@ -4,8 +4,10 @@
 
 #include <cmath>
 
+#include "analyze/gpu_use.h"
 #include "analyze/pipeline.h"
 #include "base/file.h"
+#include "gpu_use_text.h"
 
 namespace strobe::app {
 
@@ -99,7 +101,9 @@ void add_measures(const trace::Timeline& timeline, Json& summary) {
     stage.update(figures);
     summary["stages"].push_back(std::move(stage));
   }
-  for (const Table* table : {&whole, &stages})
+  const Table gpus = analyze::gpu_use(timeline, analyze::measured_stretch(timeline));
+  if (gpus.row_count() > 0) summary["gpus"] = gpu_use_json(gpus);
+  for (const Table* table : {&whole, &stages, &gpus})
     for (const std::string& note : table->notes) {
       auto& notes = summary["notes"];
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);

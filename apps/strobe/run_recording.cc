@@ -31,10 +31,12 @@ Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder
   record::name_thread("main");
   for (const auto& [key, value] : collect::machine_facts()) record::fact(key, value);
   record::fact("cores", fmt::format("{:g}", collect::allowed_cores()));
+  if (gpu) recording->gpu_samples_ = strobe::gpu::start_sampling_or_say_why({.folder = recording->spool()});
   return recording;
 }
 
 RunRecording::~RunRecording() {
+  gpu_samples_.reset();
   if (running_) (void)record::stop();
   std::error_code ignored;
   if (!keep_spool_) fs::remove_all(spool(), ignored);
@@ -43,6 +45,7 @@ RunRecording::~RunRecording() {
 Result<trace::Timeline> RunRecording::stop() {
   running_ = false;
   keep_spool_ = true;
+  gpu_samples_.reset();
   STROBE_ASSIGN(const record::Totals totals, record::stop());
   std::error_code unknown;
   const fs::space_info space = fs::space(folder_, unknown);

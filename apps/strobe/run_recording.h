@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/sampler.h"
 #include "strobe/base/result.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::app {
 
-// Records this process into folder/spool. One at a time.
+// Records this process into folder/spool, and what NVML tells of the devices meanwhile. One at a time.
 class RunRecording {
  public:
   // Facts of the machine are recorded with it; gpu: and what the process does on NVIDIA devices, where there is a
@@ -34,6 +35,7 @@ class RunRecording {
   std::filesystem::path spool() const { return folder_ / "spool"; }
   std::filesystem::path folder_;
   bool running_ = false, keep_spool_ = false;
+  std::unique_ptr<gpu::Sampler> gpu_samples_;
 };
 
 // Why the run's GPU work is not in its trace, as a note of the summary; nothing where there is no driver or it is

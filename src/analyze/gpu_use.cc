@@ -221,4 +221,56 @@ Table gpu_use(const trace::Timeline& timeline, const Stretch& stretch) {
   return table;
 }
 
+Table gpu_samples(const trace::Timeline& timeline) {
+  Table table("Samples of the GPUs", {{"time", "s", 3},
+                                      {"gpu_util", "percent", 1},
+                                      {"mem_util", "percent", 1},
+                                      {"mem_used_MB", "2^20 bytes", 1},
+                                      {"power_W", "", 3},
+                                      {"gpu", "number of the device", 0},
+                                      {"sm_clock_MHz", "", 0},
+                                      {"mem_clock_MHz", "", 0},
+                                      {"temperature_C", "", 0},
+                                      {"clock_event_reasons", "in words", 0, true}});
+  for (const auto& [gpu, device] : devices_of(timeline)) {
+    // Any of these is there once a look.
+    const Curve* looks = device.find(words::kPower);
+    for (const char* other : {words::kMemoryUsed, words::kSmClock, words::kBusy})
+      if (looks == nullptr) looks = device.find(other);
+    if (looks == nullptr) continue;
+    int64_t before = INT64_MIN;
+    const auto at = [&](const char* name, int64_t time) -> std::optional<double> {
+      const Curve* curve = device.find(name);
+      if (curve == nullptr) return std::nullopt;
+      const auto found = std::lower_bound(curve->begin(), curve->end(), time,
+                                          [](const auto& point, int64_t of) { return point.first < of; });
+      if (found == curve->end() || found->first != time) return std::nullopt;
+      return found->second;
+    };
+    const auto since = [&](const char* name, int64_t time) -> std::optional<double> {
+      const Curve* curve = device.find(name);
+      if (curve == nullptr) return std::nullopt;
+      const auto first = std::upper_bound(curve->begin(), curve->end(), before,
+                                          [](int64_t of, const auto& point) { return of < point.first; });
+      double sum = 0, count = 0;
+      for (auto point = first; point != curve->end() && point->first <= time; ++point) sum += point->second, ++count;
+      if (count > 0) return sum / count;
+      if (first == curve->begin()) return std::nullopt;
+      return std::prev(first)->second;
+    };
+    for (const auto& [time, value] : *looks) {
+      std::optional<double> memory = at(words::kMemoryUsed, time);
+      if (memory) *memory /= 1 << 20;
+      const auto reasons = at(words::kClockReasons, time);
+      table.add_row({static_cast<double>(time) / 1e9, cell(since(words::kBusy, time)),
+                     cell(since(words::kMemoryBusy, time)), cell(memory), cell(at(words::kPower, time)), int64_t{gpu},
+                     cell(at(words::kSmClock, time)), cell(at(words::kMemoryClock, time)),
+                     cell(at(words::kTemperature, time)),
+                     cell(words::clock_reasons_text(static_cast<uint64_t>(reasons.value_or(0))))});
+      before = time;
+    }
+  }
+  return table;
+}
+
 }  // namespace strobe::analyze

@@ -24,4 +24,9 @@ Stretch measured_stretch(const trace::Timeline& timeline);
 // than 2 %, and of a stretch too short for the counter's steps.
 Table gpu_use(const trace::Timeline& timeline, const Stretch& stretch);
 
+// The samples in the columns of pPerf's monitor, a row a device and reading: time (s of the timeline), gpu_util,
+// mem_util (percent), mem_used_MB (of 2^20 bytes), power_W; then gpu, sm_clock_MHz, mem_clock_MHz, temperature_C,
+// clock_event_reasons. Use is the mean of what came since the row before; what was not told is empty.
+Table gpu_samples(const trace::Timeline& timeline);
+
 }  // namespace strobe::analyze

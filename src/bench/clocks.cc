@@ -1,53 +1,32 @@
 #include "strobe/bench/clocks.h"
 
-#include <charconv>
 #include <cmath>
-#include <vector>
 
-#include "bench/tool.h"
+#include "bench/clock_control.h"
 
 namespace strobe::bench {
 namespace {
-
-std::optional<double> first_number(const std::string& field, int gpu) {
-  const auto rows = query_gpus(field, gpu);
-  if (rows.empty() || rows[0].empty()) return std::nullopt;
-  const std::string& text = rows[0][0];
-  double value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc{} || end == text.data()) return std::nullopt;
-  return value;
-}
-
-std::string first_text(const std::string& field, int gpu) {
-  const auto rows = query_gpus(field, gpu);
-  return rows.empty() || rows[0].empty() ? std::string() : rows[0][0];
-}
-
-bool set(int gpu, const std::string& option) {
-  std::vector<std::string> command{"nvidia-smi"};
-  if (gpu != kAllGpus) command.insert(command.end(), {"-i", std::to_string(gpu)});
-  command.push_back(option);
-  return run_tool(command).has_value();
-}
 
 std::string whole(double value) {
   return std::to_string(std::lround(value));
 }
 
-class Setter {
+class Teller {
  public:
-  Setter(int gpu, const Log& log) : gpu_(gpu), log_(log) {}
+  Teller(const ClockControl& control, const Log& log) : control_(control), log_(log) {}
 
-  bool did(const std::string& option, const std::string& done, const std::string& failed,
-           LogLevel level = LogLevel::kWarning) const {
-    const bool worked = set(gpu_, option);
-    log_(worked ? LogLevel::kInfo : level, worked ? done : failed);
+  bool did(bool worked, const std::string& done, const std::string& failed, LogLevel level = LogLevel::kWarning) const {
+    const std::string why = worked ? "" : control_.why();
+    log_(worked ? LogLevel::kInfo : level, worked ? done : failed + (why.empty() ? "" : ": " + why));
     return worked;
+  }
+  // A setting that the device does not have was not changed either.
+  void undid(bool worked, const std::string& done, const std::string& failed) const {
+    did(worked, done, failed, control_.is_unsupported() ? LogLevel::kDebug : LogLevel::kWarning);
   }
 
  private:
-  int gpu_;
+  const ClockControl& control_;
   const Log& log_;
 };
 
@@ -55,45 +34,46 @@ class Setter {
 
 GpuClocks maximize_clocks(int gpu, const Log& log) {
   GpuClocks clocks;
-  const std::string persistence = first_text("persistence_mode", gpu);
-  if (persistence.empty()) {
-    log(LogLevel::kWarning, "no GPU answers (nvidia-smi): its clocks were not maximized");
+  const auto control = clock_control(gpu);
+  const auto persistence = control->persistence();
+  if (!persistence) {
+    log(LogLevel::kWarning, "no GPU answers (NVML, nvidia-smi): its clocks were not maximized");
     return clocks;
   }
-  const Setter setter(gpu, log);
-  clocks.persistence_was_on = persistence == "Enabled";
+  const Teller teller(*control, log);
+  clocks.persistence_was_on = *persistence;
   if (!clocks.persistence_was_on) {
-    if (!setter.did("--persistence-mode=1", "persistence mode is on", "cannot turn on the persistence mode",
+    if (!teller.did(control->set_persistence(true), "persistence mode is on", "cannot turn on the persistence mode",
                     LogLevel::kError))
       return clocks;
     clocks.touched = true;
   }
-  clocks.touched |= setter.did("--auto-boost-default=DISABLED", "automatic boost is off",
+  clocks.touched |= teller.did(control->set_auto_boost(false), "automatic boost is off",
                                "cannot turn off the automatic boost", LogLevel::kDebug);
-  const auto limit = first_number("power.limit", gpu), most = first_number("power.max_limit", gpu);
+  const auto limit = control->power_limit_w(), most = control->most_power_limit_w();
   if (limit && most && *limit < *most) {
-    if (setter.did("--power-limit=" + std::to_string(*most), "power limit: " + whole(*most) + " W",
+    if (teller.did(control->set_power_limit(*most), "power limit: " + whole(*most) + " W",
                    "cannot raise the power limit")) {
       clocks.power_limit_w = limit;
       clocks.touched = true;
     }
   }
-  const auto graphics = first_number("clocks.max.graphics", gpu), memory = first_number("clocks.max.memory", gpu);
+  const auto graphics = control->most_graphics_mhz(), memory = control->most_memory_mhz();
   if (!graphics || !memory) {
     log(LogLevel::kError, "the GPU does not tell its highest clocks: they were not maximized");
     return clocks;
   }
-  const std::string top = whole(*graphics), memory_top = whole(*memory);
-  if (!setter.did("--lock-gpu-clocks=" + top + "," + top, "graphics clock: " + top + " MHz",
+  if (!teller.did(control->lock_graphics(*graphics), "graphics clock: " + whole(*graphics) + " MHz",
                   "cannot lock the graphics clock", LogLevel::kError))
     return clocks;
   clocks.touched = true;
-  const bool memory_locked = setter.did("--lock-memory-clocks=" + memory_top + "," + memory_top,
-                                        "memory clock: " + memory_top + " MHz", "cannot lock the memory clock");
-  setter.did("--applications-clocks=" + memory_top + "," + top, "application clocks are set",
+  const bool memory_locked = teller.did(control->lock_memory(*memory), "memory clock: " + whole(*memory) + " MHz",
+                                        "cannot lock the memory clock") ||
+                             control->is_unsupported();  // it has one memory clock
+  teller.did(control->set_application_clocks(*memory, *graphics), "application clocks are set",
              "cannot set the application clocks", LogLevel::kDebug);
-  const std::string state = first_text("pstate", gpu);
-  clocks.done = memory_locked && state == "P0";
+  const std::string state = control->state();
+  clocks.done = memory_locked && (state == "P0" || state.empty());
   log(clocks.done ? LogLevel::kInfo : LogLevel::kWarning,
       clocks.done ? "the GPU's clocks are maximized" : "the GPU is in state " + state + ", expected P0");
   return clocks;
@@ -101,18 +81,18 @@ GpuClocks maximize_clocks(int gpu, const Log& log) {
 
 void reset_clocks(int gpu, const GpuClocks& before, const Log& log) {
   if (!before.touched) return;
-  const Setter setter(gpu, log);
-  setter.did("--reset-memory-clocks", "memory clock is reset", "cannot reset the memory clock");
-  setter.did("--reset-gpu-clocks", "graphics clock is reset", "cannot reset the graphics clock");
-  setter.did("--reset-applications-clocks", "application clocks are reset", "cannot reset the application clocks",
+  const auto control = clock_control(gpu);
+  const Teller teller(*control, log);
+  teller.undid(control->reset_memory(), "memory clock is reset", "cannot reset the memory clock");
+  teller.undid(control->reset_graphics(), "graphics clock is reset", "cannot reset the graphics clock");
+  teller.did(control->reset_application_clocks(), "application clocks are reset", "cannot reset the application clocks",
              LogLevel::kDebug);
   if (before.power_limit_w)
-    setter.did("--power-limit=" + std::to_string(*before.power_limit_w), "power limit is reset",
-               "cannot reset the power limit");
-  setter.did("--auto-boost-default=ENABLED", "automatic boost is on", "cannot turn on the automatic boost",
+    teller.did(control->set_power_limit(*before.power_limit_w), "power limit is reset", "cannot reset the power limit");
+  teller.did(control->set_auto_boost(true), "automatic boost is on", "cannot turn on the automatic boost",
              LogLevel::kDebug);
   if (!before.persistence_was_on)
-    setter.did("--persistence-mode=0", "persistence mode is off", "cannot turn off the persistence mode");
+    teller.did(control->set_persistence(false), "persistence mode is off", "cannot turn off the persistence mode");
 }
 
 }  // namespace strobe::bench

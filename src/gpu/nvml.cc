@@ -45,6 +45,7 @@ NvmlFunctions find_functions(const Library& library) {
   find(found.decoder, "nvmlDeviceGetDecoderUtilization");
   find(found.processes, "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2");
   find(found.process_use, "nvmlDeviceGetProcessUtilization");
+  find(found.performance_state, "nvmlDeviceGetPerformanceState");
   find(found.persistence, "nvmlDeviceGetPersistenceMode");
   find(found.set_persistence, "nvmlDeviceSetPersistenceMode");
   find(found.power_limit, "nvmlDeviceGetPowerManagementLimit");

@@ -42,6 +42,7 @@ struct NvmlFunctions {
   nvml::Code (*process_use)(nvml::Device, nvml::ProcessUse*, unsigned*,
                             unsigned long long last_us);  // NOLINT(google-runtime-int)
 
+  nvml::Code (*performance_state)(nvml::Device, int*);
   nvml::Code (*persistence)(nvml::Device, int*);
   nvml::Code (*set_persistence)(nvml::Device, int);
   nvml::Code (*power_limit)(nvml::Device, unsigned*);

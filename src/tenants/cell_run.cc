@@ -63,6 +63,7 @@ class CellRun {
     record::name_thread("supervisor");
     record_facts();
     watch_cores();
+    if (options_.on_recording) options_.on_recording();
     board_->recording = true;
     if (!apart) {
       for (size_t i = 0; i < watched_.size(); ++i)

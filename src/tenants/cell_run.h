@@ -36,6 +36,8 @@ struct CellOptions {
   std::filesystem::path spool;        // where every process of the cell records; exists and is empty
   std::filesystem::path predictions;  // a folder: <tenant>.jsonl of each
   const std::atomic<bool>* stop = nullptr;
+  // When the recording runs and no process will be forked any more; on the calling thread.
+  std::function<void()> on_recording = {};
   // Whole seconds since the start, and of how many; on the calling thread.
   std::function<void(double seconds, double of)> on_progress = {};
   bool gpu = true;  // what tenants do on NVIDIA devices is recorded, too, where there is a driver

@@ -92,10 +92,11 @@ TEST(GpuUse, WithoutACounterEnergyIsTheAreaUnderThePower) {
 TEST(GpuUse, AStretchThatSamplesHardlyCoverHasNoEnergy) {
   TimelineMaker maker;
   add_curves(maker);
-  const Table table = gpu_use(maker.finish(), {5 * kSecond, 15 * kSecond, 10});
+  const trace::Timeline timeline = maker.finish();
+  const Table table = gpu_use(timeline, {5 * kSecond, 15 * kSecond, 10});
   EXPECT_FALSE(table.number(0, "energy_j"));
   EXPECT_NEAR(*table.number(0, "mean_w"), 300, 1e-6);
-  EXPECT_EQ(gpu_use(maker.timeline, {20 * kSecond, 30 * kSecond, 0}).row_count(), 0U);
+  EXPECT_EQ(gpu_use(timeline, {20 * kSecond, 30 * kSecond, 0}).row_count(), 0U);
 }
 
 TEST(GpuUse, SamplersOfOneDeviceAreNotMixed) {

@@ -27,6 +27,7 @@ class ClocksTest : public testing::Test {
     std::ofstream(program) << "#!/bin/sh\necho \"$*\" >> '" << calls().string() << "'\ncase \"$*\" in\n"
                            << answers << "\nesac\n";
     fs::permissions(program, fs::perms::owner_all);
+    environment_.set("STROBE_NVML_LIBRARY", "/nowhere/libnvidia-ml.so.1");
     environment_.set("PATH", folder_.path().string() + ":" + std::getenv("PATH"));
   }
   fs::path calls() const { return folder_ / "calls"; }

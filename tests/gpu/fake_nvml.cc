@@ -252,6 +252,11 @@ EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device, abi::ProcessUse* use, 
   return give(all, count, use);
 }
 
+EXPORTED int nvmlDeviceGetPerformanceState(abi::Device, int* state) {
+  GATE("nvmlDeviceGetPerformanceState");
+  *state = 0;
+  return 0;
+}
 EXPORTED int nvmlDeviceGetPersistenceMode(abi::Device, int* on) {
   GATE("nvmlDeviceGetPersistenceMode");
   *on = 0;
