@@ -104,7 +104,7 @@ std::array<uint64_t, 2> NvmlDevice::uuid_bytes() const {
 Result<Nvml> Nvml::open() {
   auto library = Library::open({"STROBE_NVML_LIBRARY", {"libnvidia-ml.so.1"}});
   if (!library)
-    return unsupported(library.error().to_string() + " (no NVIDIA driver is installed, or it is not visible here)");
+    return not_found(library.error().to_string() + " (no NVIDIA driver is installed, or it is not visible here)");
   Nvml nvml(find_functions(*library), library->path());
   const NvmlFunctions& functions = nvml.functions_;
   if (functions.init == nullptr || functions.count == nullptr || functions.by_index == nullptr)

@@ -65,8 +65,8 @@ struct NvmlDevice {
 
 class Nvml {
  public:
-  // libnvidia-ml.so.1, or what STROBE_NVML_LIBRARY names, and initialises it. Errors: kUnsupported, in one line: no
-  // driver, library and driver of different versions, no permission, ...
+  // libnvidia-ml.so.1, or what STROBE_NVML_LIBRARY names, and initialises it. Errors, in one line: kNotFound (no
+  // such library); kUnsupported (library and driver of different versions, no permission, ...).
   static Result<Nvml> open();
   Nvml(Nvml&& other) noexcept;
   Nvml& operator=(Nvml&&) = delete;

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kSecond_ns = 1'000'000'000;
+constexpr std::string_view kRing = ".ring";
 constexpr unsigned kMostEntries = 1 << 16;  // of a list that the library announces
 
 int64_t read_clock(clockid_t clock) {
@@ -69,6 +70,7 @@ bool ProcessNumbers::matches(uint32_t pid) {
 
 NvmlReader::NvmlReader(const Nvml& nvml, const NvmlDevice& device, ProcessNumbers& processes)
     : nvml_(nvml), device_(device), processes_(processes) {
+  use_told_ns_ = memory_use_told_ns_ = read_clock(CLOCK_MONOTONIC);
   use_seen_us_ = memory_use_seen_us_ = process_use_seen_us_ = static_cast<uint64_t>(read_clock(CLOCK_REALTIME) / 1000);
   nvml::Memory memory{};
   if (nvml_->memory != nullptr && nvml_->memory(device_.handle, &memory) == nvml::kSuccess)
@@ -131,7 +133,7 @@ bool NvmlReader::read(const Put& put) {
 }
 
 bool NvmlReader::read_ring(int kind, const char* figure, uint64_t& last_us, const Put& put) {
-  const std::string name = std::string(figure) + ".ring";
+  const std::string name = std::string(figure).append(kRing);
   if (nvml_->samples == nullptr || !lost_.empty() || off_.count(name) != 0) return false;
   int type = nvml::kUnsigned32;
   const nvml::Code code = read_list(ring_, [&](unsigned* count, nvml::Sample* samples) {
@@ -158,8 +160,12 @@ void NvmlReader::read_use(const Put& put) {
   if (read_ring(nvml::kGpuUseSamples, gpu_words::kBusy, use_seen_us_, put)) use_told_ns_ = now_ns_;
   if (read_ring(nvml::kMemoryUseSamples, gpu_words::kMemoryBusy, memory_use_seen_us_, put))
     memory_use_told_ns_ = now_ns_;
-  const bool wants_use = now_ns_ - use_told_ns_ > kSecond_ns;
-  const bool wants_memory_use = now_ns_ - memory_use_told_ns_ > kSecond_ns;
+  const auto is_silent = [&](const char* figure, int64_t told_ns) {
+    return nvml_->samples == nullptr || off_.count(std::string(figure).append(kRing)) != 0 ||
+           now_ns_ - told_ns > kSecond_ns;
+  };
+  const bool wants_use = is_silent(gpu_words::kBusy, use_told_ns_);
+  const bool wants_memory_use = is_silent(gpu_words::kMemoryBusy, memory_use_told_ns_);
   nvml::Utilization last{};
   if (!(wants_use || wants_memory_use) || !ask(gpu_words::kBusy, nvml_->utilization, &last)) return;
   if (wants_use) put(now_ns_, gpu_words::kBusy, last.gpu, 0);

@@ -70,7 +70,7 @@ class NvmlReader {
   uint64_t failed_ = 0, memory_bytes_ = 0;
   int64_t now_ns_ = 0, realtime_ahead_ns_ = 0;
   uint64_t use_seen_us_ = 0, memory_use_seen_us_ = 0, process_use_seen_us_ = 0;
-  int64_t use_told_ns_ = 0, memory_use_told_ns_ = 0;  // when a ring last gave anything
+  int64_t use_told_ns_, memory_use_told_ns_;  // when a ring last gave anything
   bool instant_power_ = false, has_energy_ = false;
   uint64_t first_energy_mj_ = 0;
   std::vector<nvml::Sample> ring_;

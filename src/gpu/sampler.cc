@@ -8,7 +8,7 @@
 #include <ctime>
 #include <utility>
 
-#include "gpu/collector.h"
+#include "record/gpu_collection.h"
 #include "strobe/record/annotate.h"
 
 namespace strobe::gpu {
@@ -133,16 +133,18 @@ Sampler::~Sampler() {
   wake_.notify_all();
   thread_.join();
   finish();
-  mark_clock();
+  record::mark_clock();
 }
 
 std::unique_ptr<Sampler> start_sampling_or_say_why(const SamplerOptions& options) {
   auto sampler = Sampler::start(options);
   if (!sampler) {
-    record::fact("gpu.sampling", "off: " + sampler.error().to_string());
+    std::error_code ignored;
+    if (sampler.error().kind() != ErrorKind::kNotFound || std::filesystem::exists("/proc/driver/nvidia", ignored))
+      record::fact("gpu.sampling", "off: " + sampler.error().to_string());
     return nullptr;
   }
-  mark_clock();
+  record::mark_clock();
   return std::move(*sampler);
 }
 

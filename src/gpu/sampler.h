@@ -27,8 +27,8 @@ struct SamplerOptions {
 // takes longer, it looks less often. A killed process loses at most a second of samples.
 class Sampler {
  public:
-  // The devices that this process's environment leaves to programs. Errors: kUnsupported (why there is nothing to
-  // sample, in one line), kIo.
+  // The devices that this process's environment leaves to programs. Errors: those of Nvml (why there is nothing
+  // to sample, in one line), kIo.
   static Result<std::unique_ptr<Sampler>> start(const SamplerOptions& options);
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
@@ -55,8 +55,8 @@ class Sampler {
   std::thread thread_;
 };
 
-// Sampler::start() while a recorder runs, whose clock is tied to that of the samples (mark_clock() of collector.h).
-// Where it cannot be, the recording says why (fact "gpu.sampling"), and null comes back.
+// Sampler::start() while a recorder runs, whose clock is tied to that of the samples (record::mark_clock()).
+// Null where it cannot be; where there is a driver the recording then says why (fact "gpu.sampling").
 std::unique_ptr<Sampler> start_sampling_or_say_why(const SamplerOptions& options);
 
 }  // namespace strobe::gpu

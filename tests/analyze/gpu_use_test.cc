@@ -121,8 +121,47 @@ TEST(GpuUse, TheStretchIsThatOfTheRun) {
   EXPECT_EQ(stretch.end_ns, 8 * kSecond);
   EXPECT_EQ(stretch.frames, 5U);
   TimelineMaker other;
-  other.range("anything", other.lane(1, "main"), 0, kSecond);
-  EXPECT_EQ(measured_stretch(other.finish()).end_ns, kSecond);
+  const int32_t supervisor = other.lane(1, "main");
+  other.range("anything", supervisor, 0, kSecond);
+  other.timeline.duration_ns = 5 * kSecond;
+  trace::Timeline timeline = other.finish();
+  EXPECT_EQ(measured_stretch(timeline).end_ns, 5 * kSecond);
+
+  TimelineMaker tenants;
+  const int32_t lane = tenants.lane(1, "main");
+  tenants.range(tenant_words::kWindow, lane, 0, 9 * kSecond);  // a name that somebody else uses
+  tenants.range(tenant_words::kWindow, lane, kSecond, 3 * kSecond);
+  tenants.timeline.ranges.categorize_last(0, tenants.timeline.strings.intern(tenant_words::kWindowDomain));
+  timeline = tenants.finish();
+  EXPECT_EQ(measured_stretch(timeline).start_ns, kSecond);
+  EXPECT_EQ(measured_stretch(timeline).end_ns, 3 * kSecond);
+}
+
+TEST(GpuUse, SamplesHaveARowALookWithTheUseSinceTheOneBefore) {
+  TimelineMaker maker;
+  for (const int64_t second : {1, 2}) {
+    maker.counter("gpu.0.power_w", 1, second * kSecond, 100.0 * static_cast<double>(second));
+    maker.counter("gpu.0.memory_used_bytes", 1, second * kSecond, 512 * 1048576.0);
+    maker.counter("gpu.0.clock_event_reasons", 1, second * kSecond, 0x24);
+  }
+  maker.counter("gpu.0.busy_percent", 1, kSecond / 2, 10);  // out of the ring, at times of their own
+  maker.counter("gpu.0.busy_percent", 1, kSecond + 1, 20);
+  maker.counter("gpu.0.busy_percent", 1, 2 * kSecond, 40);
+  maker.counter("gpu.1.power_w", 1, 2 * kSecond, 7);
+  const Table table = gpu_samples(maker.finish());
+  ASSERT_EQ(table.row_count(), 3U);
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(table.columns()[i].name,
+              (std::vector<std::string>{"time", "gpu_util", "mem_util", "mem_used_MB", "power_W"})[i]);
+  EXPECT_EQ(table.number(0, "gpu_util"), 10);
+  EXPECT_EQ(table.number(1, "gpu_util"), 30);
+  EXPECT_EQ(table.number(1, "time"), 2);
+  EXPECT_EQ(table.number(1, "mem_used_MB"), 512);
+  EXPECT_EQ(table.number(1, "power_W"), 200);
+  EXPECT_EQ(table.text(1, "clock_event_reasons"), "power cap, thermal slowdown");
+  EXPECT_FALSE(table.number(1, "mem_util"));
+  EXPECT_EQ(table.number(2, "gpu"), 1);
+  EXPECT_FALSE(table.number(2, "gpu_util"));
 }
 
 }  // namespace
