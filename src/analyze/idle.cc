@@ -222,9 +222,11 @@ Table idle_by(const Timeline& timeline, const IdleOptions& options, WorkBy by) {
   const WorkOwners owners(timeline, by);
   std::vector<Account> of_device(devices.count(), Account(IdleRules::kStrobe, options.threshold_ns));
   std::map<std::pair<int32_t, int32_t>, Owned> all;  // by device and owner
+  uint64_t unowned = 0;
   for (const Op& op : strobe_ops(timeline, by)) {
     const int32_t device = devices.of_lane(op.lane);
     if (device == trace::kNone) continue;
+    unowned += op.owner == trace::kNone ? 1 : 0;
     Owned& owned = all[{device, op.owner}];
     ++owned.operations;
     owned.all.push_back({op.start_ns, op.end_ns});
@@ -246,6 +248,7 @@ Table idle_by(const Timeline& timeline, const IdleOptions& options, WorkBy by) {
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (auto& [busy, cells] : rows) table.add_row(std::move(cells));
+  WorkOwners::note_unowned(by, unowned, table);
   if (table.row_count() == 0) table.notes.push_back("no device operation in this trace");
   table.notes.push_back(fmt::format("threshold of kernel wait: {} ns", options.threshold_ns));
   note_losses(timeline, table);

@@ -115,12 +115,13 @@ Table device_kernels(const Timeline& timeline, const KernelsOptions& options, co
   std::vector<uint32_t> group_of;
   std::vector<int64_t> durations;
   std::vector<Launches> launches;
-  size_t without_launch = 0, early = 0;
+  size_t without_launch = 0, early = 0, unowned = 0;
   for (const DeviceRow& row : rows) {
     const auto i = static_cast<size_t>(row.range);
     const RangeKind kind = timeline.ranges.kind[i];
     if (kind != RangeKind::kKernel && kind != RangeKind::kGraph) continue;
     const Key key{context.of(row), timeline.ranges.name[i]};
+    unowned += key.context == trace::kNone ? 1 : 0;
     const auto [found, is_new] = groups.try_emplace(key, static_cast<uint32_t>(keys.size()));
     if (is_new) {
       keys.push_back(key);
@@ -172,6 +173,7 @@ Table device_kernels(const Timeline& timeline, const KernelsOptions& options, co
     table.notes.push_back(count_of(early, "kernel starts", "kernels start") +
                           " before its launch call: the clocks of host and device differ");
   if (filtered > 0) table.notes.push_back(count_of(filtered, "row is", "rows are") + " left out by the filter");
+  WorkOwners::note_unowned(owners_of(options.by), unowned, table);
   return table;
 }
 

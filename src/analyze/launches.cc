@@ -200,6 +200,11 @@ Table launches(const Timeline& timeline, IdleRules rules, WorkBy by) {
   }
   if (!pairs.empty())
     table.coverage = static_cast<double>(pairs.size()) / static_cast<double>(pairs.size() + without_launch);
+  WorkOwners::note_unowned(
+      by,
+      static_cast<uint64_t>(
+          std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.owner == trace::kNone; })),
+      table);
   if (pairs.empty()) table.notes.emplace_back("no launch call with its operation in this trace");
   if (without_launch > 0)
     table.notes.push_back(count_of(without_launch, "operation has", "operations have") +

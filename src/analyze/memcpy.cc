@@ -159,6 +159,9 @@ Table memcpy_table(const Timeline& timeline, WorkBy by) {
     table.add_row(std::move(cells));
   }
   if (groups.empty()) table.notes.push_back("no copy in this trace");
+  uint64_t unowned = 0;
+  for (const auto& [key, group] : groups) unowned += key.owner == trace::kNone ? static_cast<uint64_t>(group.count) : 0;
+  WorkOwners::note_unowned(by, unowned, table);
   if (pageable_count > 0)
     table.notes.push_back(fmt::format("pageable memory: {} and {:.1f} % of the time of copies between host and device",
                                       count_of(static_cast<uint64_t>(pageable_count), "copy", "copies"),
@@ -195,12 +198,14 @@ Table overlap_by(const Timeline& timeline, WorkBy by) {
   const std::vector<DeviceRow> rows = device_rows(timeline);
   const std::vector<Intervals> compute = compute_time(timeline, devices, rows);
   std::map<std::pair<int32_t, int32_t>, Share> shares;
+  uint64_t unowned = 0;
   for (const DeviceRow& row : rows) {
     const auto i = static_cast<size_t>(row.range);
     const RangeKind kind = timeline.ranges.kind[i];
     const int32_t device = devices.of_lane(timeline.ranges.lane[i]);
     if (device == trace::kNone) continue;
     const int32_t owner = owners.of(row);
+    unowned += owner == trace::kNone ? 1 : 0;
     Share& share = shares.try_emplace({owner, device}, Share{owner, device, {}, {}}).first->second;
     const bool moves = kind == RangeKind::kCopy || kind == RangeKind::kSet;
     (moves ? share.copies : share.compute).push_back({timeline.ranges.start_ns[i], timeline.ranges.end_ns[i]});
@@ -217,6 +222,7 @@ Table overlap_by(const Timeline& timeline, WorkBy by) {
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (auto& [busy, cells] : found) table.add_row(std::move(cells));
+  WorkOwners::note_unowned(by, unowned, table);
   if (devices.count() == 0) table.notes.push_back("no device in this trace");
   note_losses(timeline, table);
   return table;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analyze/notes.h"
 #include "base/tenant_words.h"
 
 namespace strobe::analyze {
@@ -126,6 +127,12 @@ int32_t WorkOwners::of(const DeviceRow& row) const {
 
 Cell WorkOwners::cell(int32_t owner) const {
   return owner == kNone ? Cell() : Cell(name(owner));
+}
+
+void WorkOwners::note_unowned(WorkBy by, uint64_t operations, Table& table) {
+  if (by == WorkBy::kStage && operations > 0)
+    table.notes.push_back(count_of(operations, "operation belongs", "operations belong") +
+                          " to no stage: warm-up, what runs alone after the run, or the call is not in the trace");
 }
 
 Column WorkOwners::column(WorkBy by) {

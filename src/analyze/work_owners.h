@@ -29,6 +29,8 @@ class WorkOwners {
   Cell cell(int32_t owner) const;
   // "stage" or "tenant", with what it means.
   static Column column(WorkBy by);
+  // Says how many operations belong to nobody, if any.
+  static void note_unowned(WorkBy by, uint64_t operations, Table& table);
 
  private:
   int32_t named(const std::string& name);

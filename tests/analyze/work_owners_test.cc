@@ -13,7 +13,9 @@ namespace {
 
 using test::DeviceMaker;
 using test::row_with;
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 // Tenants a and b infer at once: a copies and then computes on stream 7, b computes on stream 8 meanwhile. What comes
 // last was asked for outside of their frames.
@@ -61,6 +63,11 @@ TEST(WorkOwners, KernelsByTenantAndStage) {
   EXPECT_EQ(stages.text(1, "stage"), "infer");
   EXPECT_EQ(stages.text(2, "name"), "warm");
   EXPECT_TRUE(std::holds_alternative<std::monostate>(stages.rows()[2][0]));
+  for (const Table& one : {stages, launches(timeline, IdleRules::kStrobe, WorkBy::kStage),
+                           idle_by(timeline, {}, WorkBy::kStage), memcpy_overlap(timeline, WorkBy::kStage)})
+    EXPECT_THAT(one.notes, Contains(HasSubstr("1 operation belongs to no stage"))) << one.title();
+  for (const Table& one : {table, memcpy_table(timeline, WorkBy::kStage)})
+    EXPECT_THAT(one.notes, Not(Contains(HasSubstr("no stage")))) << one.title();
 }
 
 TEST(WorkOwners, LaunchesByTenant) {
