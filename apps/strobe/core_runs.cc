@@ -84,6 +84,17 @@ Result<void> add_core_runs(trace::Timeline& timeline, const fs::path& folder) {
   const StringId nameless = timeline.strings.intern("?");
   std::unordered_map<int32_t, StringId> names;
   for (const auto& [tid, name] : log.names) names[tid] = timeline.strings.intern(name);
+  // A thread has the name of the one that made it until it takes another.
+  const auto name_of = [&](int32_t tid) {
+    constexpr int kDeepest = 8;
+    for (int depth = 0; depth < kDeepest; ++depth) {
+      if (const auto name = names.find(tid); name != names.end()) return name->second;
+      const auto parent = log.parents.find(tid);
+      if (parent == log.parents.end()) break;
+      tid = parent->second;
+    }
+    return nameless;
+  };
   for (const collect::CoreRun& run : log.runs) {
     const int64_t start = within(run.start_ns), end = within(run.end_ns);
     if (end <= start) continue;
@@ -93,9 +104,8 @@ Result<void> add_core_runs(trace::Timeline& timeline, const fs::path& folder) {
       ++timeline.losses.faults["a core that ran two threads at once"];
       continue;
     }
-    const auto name = names.find(run.tid);
-    runs.push_back({start, end, run.core, run.pid, run.tid, name == names.end() ? nameless : name->second,
-                    holders.of(run.pid, run.tid), run.preempted});
+    runs.push_back(
+        {start, end, run.core, run.pid, run.tid, name_of(run.tid), holders.of(run.pid, run.tid), run.preempted});
   }
   return {};
 }

@@ -68,7 +68,8 @@ std::vector<Interval> CoreRunIndex::waits(int32_t tid, const std::vector<Interva
   std::vector<Gap> gaps;
   const auto& runs = trace_.core_runs;
   double certain = 0, asleep = 0;
-  for (const auto& [from, to] : within) {
+  for (const Interval& interval : within) {
+    const int64_t from = interval.first, to = interval.second;
     auto at = std::partition_point(by_thread_.begin(), by_thread_.end(), [&](int32_t row) {
       const TenantCoreRun& run = runs[static_cast<size_t>(row)];
       return run.tid != tid ? run.tid < tid : run.end_ns <= from;
