@@ -130,6 +130,12 @@ Energy energy_of(int gpu, const Device& device, const Stretch& stretch, Table& t
   return power == nullptr ? Energy{} : energy_in(area_under(*power), stretch);
 }
 
+// Any number may stand in a trace.
+uint64_t bits_of(double value) {
+  constexpr double kMostBits = 9007199254740992.0;  // 2^53
+  return value >= 0 && value < kMostBits ? static_cast<uint64_t>(value) : 0;
+}
+
 struct Clocks {
   std::optional<double> median, low, high, throttled;
   std::string reasons;
@@ -141,7 +147,7 @@ Clocks clocks_of(const Device& device, const Stretch& stretch) {
   std::map<uint64_t, size_t> by_bit;
   size_t working = 0, throttled = 0;
   for (const auto& [time, value] : reasons) {
-    const auto bits = static_cast<uint64_t>(value);
+    const uint64_t bits = bits_of(value);
     at[time] = bits;
     if ((bits & words::kIdle) != 0) continue;
     ++working;
@@ -266,7 +272,7 @@ Table gpu_samples(const trace::Timeline& timeline) {
                      cell(since(words::kMemoryBusy, time)), cell(memory), cell(at(words::kPower, time)), int64_t{gpu},
                      cell(at(words::kSmClock, time)), cell(at(words::kMemoryClock, time)),
                      cell(at(words::kTemperature, time)),
-                     cell(words::clock_reasons_text(static_cast<uint64_t>(reasons.value_or(0))))});
+                     cell(words::clock_reasons_text(bits_of(reasons.value_or(0))))});
       before = time;
     }
   }

@@ -103,7 +103,10 @@ bool NvmlReader::ask(const char* figure, Function* function, Arguments... argume
   return answered(figure, function == nullptr ? nvml::kFunctionNotFound : function(device_.handle, arguments...));
 }
 
-int64_t NvmlReader::to_monotonic(uint64_t realtime_us) const {
+std::optional<int64_t> NvmlReader::time_of(uint64_t realtime_us, uint64_t last_us) const {
+  // A slot that was not filled or was given before; another clock than the one that is expected.
+  if (realtime_us <= last_us || realtime_us > static_cast<uint64_t>((now_ns_ + realtime_ahead_ns_ + kSecond_ns) / 1000))
+    return std::nullopt;
   return static_cast<int64_t>(realtime_us) * 1000 - realtime_ahead_ns_;
 }
 
@@ -143,11 +146,10 @@ bool NvmlReader::read_ring(int kind, const char* figure, uint64_t& last_us, cons
   bool any = false;
   uint64_t newest = last_us;
   for (const nvml::Sample& sample : ring_) {
-    // A slot that was not filled, or another clock than the one that is expected.
-    const int64_t time = to_monotonic(sample.time_us);
-    if (sample.time_us <= last_us || time > now_ns_ + kSecond_ns) continue;
+    const auto time = time_of(sample.time_us, last_us);
+    if (!time) continue;
     const double value = type == nvml::kDouble ? sample.value.real : static_cast<double>(sample.value.unsigned32);
-    put(time, figure, value, 0);
+    put(*time, figure, value, 0);
     newest = std::max(newest, sample.time_us);
     any = true;
   }
@@ -244,18 +246,18 @@ void NvmlReader::read_process_use(const Put& put) {
   double unmatched = 0;
   bool any_unmatched = false;
   for (const nvml::ProcessUse& use : use_) {
-    const int64_t time = to_monotonic(use.time_us);
-    if (use.time_us <= seen || time > now_ns_ + kSecond_ns) continue;
+    const auto time = time_of(use.time_us, seen);
+    if (!time) continue;
     process_use_seen_us_ = std::max(process_use_seen_us_, use.time_us);
     if (!processes_.matches(use.pid)) {
       unmatched += use.sm;
       any_unmatched = true;
       continue;
     }
-    put(time, figure, use.sm, use.pid);
-    put(time, gpu_words::kProcessMemoryBusy, use.memory, use.pid);
-    if (use.enc != 0) put(time, gpu_words::kProcessEncoder, use.enc, use.pid);
-    if (use.dec != 0) put(time, gpu_words::kProcessDecoder, use.dec, use.pid);
+    put(*time, figure, use.sm, use.pid);
+    put(*time, gpu_words::kProcessMemoryBusy, use.memory, use.pid);
+    if (use.enc != 0) put(*time, gpu_words::kProcessEncoder, use.enc, use.pid);
+    if (use.dec != 0) put(*time, gpu_words::kProcessDecoder, use.dec, use.pid);
   }
   if (any_unmatched) put(now_ns_, gpu_words::kUnmatchedSm, unmatched, 0);
 }

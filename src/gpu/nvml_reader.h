@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,7 @@ class NvmlReader {
   void read_power(const Put& put);
   void read_processes(const Put& put);
   void read_process_use(const Put& put);
-  int64_t to_monotonic(uint64_t realtime_us) const;
+  std::optional<int64_t> time_of(uint64_t realtime_us, uint64_t last_us) const;
 
   const Nvml& nvml_;
   const NvmlDevice device_;

@@ -3,11 +3,17 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <list>
+#include <mutex>
 #include <utility>
 
+#include "gpu/log_file.h"
+#include "gpu/nvml.h"
+#include "gpu/nvml_reader.h"
 #include "record/gpu_collection.h"
 #include "strobe/record/annotate.h"
 
@@ -31,21 +37,38 @@ std::string with_digits(double value) {
 
 }  // namespace
 
-Result<std::unique_ptr<Sampler>> Sampler::start(const SamplerOptions& options) {
-  STROBE_ASSIGN(Nvml nvml, Nvml::open());
-  STROBE_ASSIGN(const Nvml::Devices devices, nvml.visible_devices());
-  STROBE_ASSIGN(auto log, LogWriter::create(options.folder));
-  std::unique_ptr<Sampler> sampler(new Sampler(std::move(nvml), std::move(log), options));
-  sampler->describe(devices);
-  sampler->look();
-  sampler->thread_ = std::thread([one = sampler.get()] { one->run(); });
-  return sampler;
-}
+class Sampler::Work {
+ public:
+  Work(Nvml nvml, Nvml::Devices devices, std::unique_ptr<LogWriter> log, const SamplerOptions& options)
+      : options_(options),
+        nvml_(std::move(nvml)),
+        devices_(std::move(devices)),
+        processes_(options.proc),
+        log_(std::move(log)) {}
+  void run();
+  // False: the thread has not come to its end in time.
+  bool stop();
 
-Sampler::Sampler(Nvml nvml, std::unique_ptr<LogWriter> log, const SamplerOptions& options)
-    : options_(options), nvml_(std::move(nvml)), processes_(options.proc), log_(std::move(log)) {}
+ private:
+  void describe();
+  void look();
+  void finish();
 
-void Sampler::describe(const Nvml::Devices& devices) {
+  const SamplerOptions options_;
+  const Nvml nvml_;
+  const Nvml::Devices devices_;
+  ProcessNumbers processes_;
+  std::list<NvmlReader> readers_;
+  std::unique_ptr<LogWriter> log_;
+  uint64_t looks_ = 0;
+  int64_t busy_ns_ = 0, first_ns_ = 0, last_ns_ = 0, flushed_ns_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable wake_, ended_;
+  bool stop_ = false, has_ended_ = false;
+};
+
+void Sampler::Work::describe() {
   log_->add(Fact{"gpu.sampler", "nvml"});
   log_->add(Fact{"gpu.sampling", "on: NVML of driver " + nvml_.driver_version() + " (" + nvml_.path() + ")"});
   log_->add(Fact{"gpu.sampling.period_ms", std::to_string(options_.period.count())});
@@ -54,9 +77,9 @@ void Sampler::describe(const Nvml::Devices& devices) {
         Fact{"gpu.process_numbers",
              "this is a pid namespace of its own: only processes with a number that is here, and an NVIDIA device "
              "open, are told apart; the others are summed up"});
-  for (size_t i = 0; i < devices.notes.size(); ++i)
-    log_->add(Fact{"gpu.sampling.note." + std::to_string(i), devices.notes[i]});
-  for (const NvmlDevice& device : devices.list) {
+  for (size_t i = 0; i < devices_.notes.size(); ++i)
+    log_->add(Fact{"gpu.sampling.note." + std::to_string(i), devices_.notes[i]});
+  for (const NvmlDevice& device : devices_.list) {
     readers_.emplace_back(nvml_, device, processes_);
     Device record;
     record.id = device.index;
@@ -68,27 +91,39 @@ void Sampler::describe(const Nvml::Devices& devices) {
   }
 }
 
-void Sampler::run() {
+void Sampler::Work::run() {
   // Signals are the program's main thread's.
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   ::pthread_setname_np(::pthread_self(), "strobe gpu");
+  describe();
   std::unique_lock lock(mutex_);
-  int64_t took_ns = 0;
-  while (!stop_) {
-    const std::chrono::nanoseconds rest = std::max<std::chrono::nanoseconds>(
-        options_.period - std::chrono::nanoseconds(took_ns), std::chrono::nanoseconds((kLeastShare - 1) * took_ns));
-    if (wake_.wait_for(lock, rest, [this] { return stop_; })) return;
+  for (bool last = false; !last;) {
     lock.unlock();
     const int64_t before = now_ns();
     look();
-    took_ns = now_ns() - before;
+    const int64_t took_ns = now_ns() - before;
     lock.lock();
+    last = stop_;
+    const auto rest = std::max<std::chrono::nanoseconds>(options_.period - std::chrono::nanoseconds(took_ns),
+                                                         std::chrono::nanoseconds((kLeastShare - 1) * took_ns));
+    if (!last) wake_.wait_for(lock, rest, [this] { return stop_; });
   }
+  finish();
+  log_.reset();
+  has_ended_ = true;
+  ended_.notify_all();
 }
 
-void Sampler::look() {
+bool Sampler::Work::stop() {
+  std::unique_lock lock(mutex_);
+  stop_ = true;
+  wake_.notify_all();
+  return ended_.wait_for(lock, options_.stop_timeout, [this] { return has_ended_; });
+}
+
+void Sampler::Work::look() {
   const int64_t before = now_ns();
   for (NvmlReader& reader : readers_) {
     const bool was_there = reader.lost().empty();
@@ -108,8 +143,7 @@ void Sampler::look() {
   busy_ns_ += after - before;
 }
 
-void Sampler::finish() {
-  look();
+void Sampler::Work::finish() {
   for (const NvmlReader& reader : readers_) {
     const std::string prefix = "gpu." + std::to_string(reader.device().index) + ".";
     for (const auto& [figure, why] : reader.not_measured()) log_->add(Fact{prefix + "not_measured." + figure, why});
@@ -125,15 +159,24 @@ void Sampler::finish() {
   log_->add(End{});
 }
 
+Result<std::unique_ptr<Sampler>> Sampler::start(const SamplerOptions& options) {
+  STROBE_ASSIGN(Nvml nvml, Nvml::open());
+  STROBE_ASSIGN(Nvml::Devices devices, nvml.visible_devices());
+  STROBE_ASSIGN(auto log, LogWriter::create(options.folder));
+  auto work = std::make_shared<Work>(std::move(nvml), std::move(devices), std::move(log), options);
+  return std::unique_ptr<Sampler>(new Sampler(std::move(work)));
+}
+
+Sampler::Sampler(std::shared_ptr<Work> work) : work_(std::move(work)), thread_([one = work_] { one->run(); }) {}
+
 Sampler::~Sampler() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
+  if (work_->stop()) {
+    thread_.join();
+    record::mark_clock();
+  } else {
+    thread_.detach();
+    if (record::recording()) record::fact("gpu.sampling.hangs", "NVML did not answer at the end");
   }
-  wake_.notify_all();
-  thread_.join();
-  finish();
-  record::mark_clock();
 }
 
 std::unique_ptr<Sampler> start_sampling_or_say_why(const SamplerOptions& options) {

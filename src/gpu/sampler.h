@@ -3,17 +3,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <cstdint>
 #include <filesystem>
-#include <list>
 #include <memory>
-#include <mutex>
 #include <thread>
 
-#include "gpu/log_file.h"
-#include "gpu/nvml.h"
-#include "gpu/nvml_reader.h"
+#include "strobe/base/result.h"
 
 namespace strobe::gpu {
 
@@ -21,10 +15,12 @@ struct SamplerOptions {
   std::filesystem::path folder;  // of the log; the recorder's, so that both are found together
   std::chrono::milliseconds period{100};
   std::filesystem::path proc = "/proc";
+  std::chrono::milliseconds stop_timeout{5000};
 };
 
 // From start() until it is destroyed, when it takes a last sample. It takes at most a tenth of a core: where looking
-// takes longer, it looks less often. A killed process loses at most a second of samples.
+// takes longer, it looks less often. A killed process loses at most a second of samples. A driver that hangs is not
+// waited for longer than the timeout: the thread is left behind, and the log ends with what was written.
 class Sampler {
  public:
   // The devices that this process's environment leaves to programs. Errors: those of Nvml (why there is nothing
@@ -35,23 +31,9 @@ class Sampler {
   ~Sampler();
 
  private:
-  Sampler(Nvml nvml, std::unique_ptr<LogWriter> log, const SamplerOptions& options);
-  void describe(const Nvml::Devices& devices);
-  void run();
-  void look();
-  void finish();
-
-  const SamplerOptions options_;
-  const Nvml nvml_;
-  ProcessNumbers processes_;
-  std::list<NvmlReader> readers_;
-  std::unique_ptr<LogWriter> log_;
-  uint64_t looks_ = 0;
-  int64_t busy_ns_ = 0, first_ns_ = 0, last_ns_ = 0, flushed_ns_ = 0;
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;
+  class Work;
+  explicit Sampler(std::shared_ptr<Work> work);
+  std::shared_ptr<Work> work_;  // the thread's, too
   std::thread thread_;
 };
 

@@ -30,9 +30,11 @@ int forced(const char* function) {
   return static_cast<int>(setting((std::string("FAKE_NVML_") + function).c_str(), 0));
 }
 
-// Of a call about a device: after so many it is lost.
+// Of a call about a device: after so many it is lost, or never comes back.
 int gate(const char* function) {
-  static std::atomic<int64_t> calls{0};
+  static std::atomic<int64_t> calls{0}, until_it_hangs{0};
+  if (const int64_t last = setting("FAKE_NVML_HANGS_AFTER", -1); last >= 0 && ++until_it_hangs > last)
+    for (;;) ::pause();
   if (const int64_t last = setting("FAKE_NVML_LOST_AFTER", -1); last >= 0 && ++calls > last) return abi::kGpuIsLost;
   return forced(function);
 }
@@ -135,7 +137,8 @@ EXPORTED int nvmlSystemGetDriverVersion(char* text, unsigned room) {
 }
 EXPORTED int nvmlDeviceGetUUID(abi::Device device, char* text, unsigned room) {
   // The first one is that of fake_gpu.cc.
-  std::snprintf(text, room, "GPU-ab%02x0000-0000-0000-0000-0000000000cd", number_of(device));
+  const unsigned number = (number_of(device) + static_cast<unsigned>(setting("FAKE_NVML_TURNED_BY", 0))) % devices();
+  std::snprintf(text, room, "GPU-ab%02x0000-0000-0000-0000-0000000000cd", number);
   return 0;
 }
 EXPORTED int nvmlDeviceGetName(abi::Device device, char* text, unsigned room) {

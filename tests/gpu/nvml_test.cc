@@ -330,6 +330,24 @@ TEST_F(NvmlTest, ADeviceThatIsLostEndsItsCurvesAndIsTold) {
   EXPECT_LT(power.size(), 10U);
 }
 
+TEST_F(NvmlTest, ADriverThatHangsDoesNotHoldTheRunUp) {
+  const Folder folder;
+  ASSERT_TRUE(record::start({.folder = folder.path()}));
+  const Environment hangs("FAKE_NVML_HANGS_AFTER", "0");
+  const int64_t before = record::monotonic_ns();
+  {
+    const auto sampler =
+        start_sampling_or_say_why({.folder = folder.path(), .stop_timeout = std::chrono::milliseconds(50)});
+    ASSERT_TRUE(sampler);
+  }
+  EXPECT_LT(record::monotonic_ns() - before, 3'000'000'000);
+  ASSERT_TRUE(record::stop());
+  auto timeline = trace::import_spool(folder.path());
+  ASSERT_TRUE(timeline);
+  EXPECT_TRUE(add_gpu_logs(*timeline, folder.path()));
+  EXPECT_THAT(timeline->facts.at("gpu.sampling.hangs"), HasSubstr("did not answer"));
+}
+
 TEST_F(NvmlTest, WhereItDoesNotWorkTheRecordingSaysWhy) {
   const Environment mismatch("FAKE_NVML_nvmlInit_v2", "18");
   const Folder folder;

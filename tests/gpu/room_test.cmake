@@ -8,6 +8,13 @@ if(STROBE_CUPTI_INCLUDE AND STROBE_CUDA_INCLUDE)
   set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/abi_test.cc APPEND PROPERTY
     COMPILE_OPTIONS -isystem ${STROBE_CUPTI_INCLUDE} -isystem ${STROBE_CUDA_INCLUDE} -Wno-pedantic)
 endif()
+# NVML's header comes with a toolkit.
+find_path(STROBE_NVML_INCLUDE nvml.h PATHS /usr/local/cuda/include ${STROBE_SITE_PACKAGES}/nvidia/cu13/include)
+if(STROBE_NVML_INCLUDE)
+  set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/nvml_abi_test.cc APPEND PROPERTY COMPILE_DEFINITIONS STROBE_HAVE_NVML_HEADER)
+  set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/nvml_abi_test.cc APPEND PROPERTY
+    COMPILE_OPTIONS -isystem ${STROBE_NVML_INCLUDE} -Wno-pedantic -Wno-deprecated-declarations)
+endif()
 target_link_libraries(strobe_gpu_test PRIVATE strobe_gpu_timeline)
 
 # The stand-in for NVIDIA's libraries, whole and without what CUPTI may lack.

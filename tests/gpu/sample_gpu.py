@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from run_gpu import BARE, LIB, GpuCase
+from run_gpu import BARE, BIN, LIB, GpuCase
 from support import STROBE, write_tiny_network
 
 NVML = {"STROBE_NVML_LIBRARY": str(LIB / "libstrobe_fake_nvml.so")}
@@ -51,6 +51,31 @@ class Record(SampleCase):
         trace, summary = self.record("--collect", "os")
         self.assertEqual(summary["gpus"], [])
         self.assertEqual(self.gpu_facts(trace), {})
+
+    def test_devices_of_both_libraries_meet_by_their_unique_ids(self):
+        # CUPTI's first device is NVML's second.
+        trace = self.folder / "t.sqlite"
+        self.strobe("record", "--collect", "gpu", "-o", trace, "--", BIN / "strobe_test_gpu_program", "10",
+                    FAKE_NVML_DEVICES="2", FAKE_NVML_TURNED_BY="1")
+        facts = self.facts(trace)
+        self.assertEqual(facts["gpu.1.sm_count"], "132")
+        self.assertNotIn("gpu.0.sm_count", facts)
+        self.assertEqual([value for key, value in facts.items() if key.startswith("gpu.of.")], ["1"])
+        self.assertTrue(self.counters(trace, "gpu.0.power_w") and self.counters(trace, "gpu.1.power_w"))
+
+    def test_samples_outlive_a_kill(self):
+        kept, found = self.folder / "kept", self.folder / "found.sqlite"
+        command = [STROBE, "record", "--folder", kept, "--gpu-period-ms", "20", "-o", self.folder / "t.sqlite", "--",
+                   sys.executable, "-c", "import time; time.sleep(30)"]
+        with subprocess.Popen([*map(str, command)], env=self.environment, start_new_session=True) as process:
+            end = time.monotonic() + 30
+            while not any(log.stat().st_size > 2000 for log in kept.glob("*.gpu")) and time.monotonic() < end:
+                time.sleep(0.05)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.strobe("recover", kept, "-o", found)
+        self.assertGreater(len(self.counters(found, "gpu.0.power_w")), 5)
+        self.assertIn("on: NVML", self.facts(found)["gpu.sampling"])
 
     def test_a_library_that_does_not_fit_its_driver_is_told(self):
         trace, summary = self.record(FAKE_NVML_nvmlInit_v2="18")
