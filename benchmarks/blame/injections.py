@@ -161,8 +161,8 @@ def hog_on_and_off(lab):
     frames = blame["tenants"][0]["frames"]
     of_hog = sum(p["ns"] for p in blame["programs"] if p["program"] == "hog")
     yield "hog, ms a frame: added to the stage", mean_ms(trace) - mean_ms(alone), of_hog / frames / 1e6, 0.05
-    waits = sum(cell["ns"] for cell in blame["cells"])
-    yield "  share of all waits that is the hog's", 1, of_hog / waits, 0.05
+    waits = total(blame, "a", resource="cpu:")
+    yield "  share of waits for the core that is its", 1, of_hog / waits, 0.05
 
 
 def lock_held(lab):

@@ -225,6 +225,7 @@ class TenantRun {
   }
 
   void drop(const Item& item, const char* outcome, const char* reason) {
+    record::flow_in(names_.hand_over, item.hand_over);  // it ends here: nothing of it is lost
     record::mark(names_.drop, item.frame, names_.of_tenant, {{names_.reason, reason}});
     record::async_end(names_.frame, item.id, {{names_.outcome, outcome}});
     ++status_.dropped;

@@ -219,6 +219,27 @@ grid: {{isolation: [threads, processes]}}
             self.assertLess(by.get("unknown", 0), 0.02 * sum(by.values()))
             self.assertIn("hog of cores", strobe("blame", trace).stdout)
 
+    def test_dropped_frames_are_no_lost_records(self):
+        """Frames that a full queue leaves out, and those still waiting at the end, do not make the trace less certain."""
+        result = self.run_grid("""
+name: drops
+duration: 1s
+warmup: 0s
+tenants:
+  - {name: a, model: "spin:20ms", source: synthetic, rate: 100, queue: 2, drop: oldest}
+  - {name: b, model: "spin:20ms", source: synthetic, rate: 100, queue: 2, drop: newest}
+grid: {isolation: [threads, processes]}
+""")
+        for cell in result["cells"]:
+            trace = self.folder / "out" / cell["cell"] / "trace.sqlite"
+            with sqlite3.connect(trace) as store:
+                drops = store.execute("SELECT count(*) FROM STROBE_MARK m JOIN StringIds n ON n.id = m.nameId "
+                                      "WHERE n.value = 'drop'").fetchone()[0]
+                self.assertGreater(drops, 50)
+                self.assertEqual(store.execute("SELECT * FROM STROBE_LOSS").fetchall(), [])
+            why_not = json.loads(strobe("blame", trace, "--format", "json").stdout)["why_not"]
+            self.assertFalse([reason for reason in why_not if "lost" in reason], why_not)
+
     def test_waiting_for_a_full_queue_is_queueing(self):
         """Twice as many frames as can be done, and a source that waits: the delay is the queue's, not the sensor's."""
         result = self.run_grid("""
