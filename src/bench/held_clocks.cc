@@ -103,18 +103,17 @@ void let_go(std::vector<int> kept) {
 
 }  // namespace
 
-HeldClocks::HeldClocks(std::vector<int> gpus, Log log) : log_(std::move(log)) {
+HeldClocks::HeldClocks(std::vector<int> gpus, Log log) : log_(std::move(log)), owner_(::getpid()) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     log_(LogLevel::kError, "cannot make a pair of sockets: GPU clocks were not maximized");
     return;
   }
-  const pid_t parent = ::getpid();
   std::fflush(nullptr);
   guardian_ = ::fork();
   if (guardian_ == 0) {
     ::close(ends[0]);
-    guard(ends[1], parent, std::move(gpus));
+    guard(ends[1], owner_, std::move(gpus));
   }
   ::close(ends[1]);
   socket_ = ends[0];
@@ -153,7 +152,7 @@ bool HeldClocks::read_messages() {
 }
 
 void HeldClocks::release() {
-  if (socket_ < 0) return;
+  if (socket_ < 0 || ::getpid() != owner_) return;
   [[maybe_unused]] const ssize_t ignored = ::send(socket_, "r", 1, MSG_NOSIGNAL);
   if (guardian_ > 0 && !read_messages()) {
     log_(LogLevel::kWarning, "the process that holds GPU clocks is gone: they are put back without it");

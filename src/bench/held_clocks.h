@@ -24,12 +24,14 @@ class HeldClocks {
 
   // Of every GPU, and there is one.
   bool done() const;
+  // In a forked child: nothing, they are its parent's.
   void release();
   pid_t guardian() const { return guardian_; }
 
  private:
   bool read_messages();  // up to the next answer; false: the guardian is gone or silent
   Log log_;
+  const pid_t owner_;
   pid_t guardian_ = -1;
   int socket_ = -1;
   std::map<int, GpuClocks> before_;

@@ -110,6 +110,19 @@ TEST_F(HeldClocksTest, AreStillPutBackWithoutTheGuardian) {
   EXPECT_THAT(said_, HasSubstr("put back without it"));
 }
 
+TEST_F(HeldClocksTest, AForkedChildLeavesThem) {
+  HeldClocks held({0}, log());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    held.release();
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(calls(), kLocked);
+  held.release();
+  EXPECT_EQ(calls(), std::string(kLocked) + kPutBack);
+}
+
 TEST_F(HeldClocksTest, WithoutTheRightOneLineSaysSo) {
   environment_.set("FAKE_NVML_nvmlDeviceSetPersistenceMode", "4");
   {
