@@ -3,13 +3,14 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "gpu/timeline/open.h"
+#include "core_runs.h"
 #include "importers/importer.h"
+#include "trace/open.h"
 
 namespace strobe::app {
 
 Result<trace::Timeline> open_any_trace(const std::string& path, trace::StoreParts parts) {
-  auto own = gpu::open_trace(path, parts);
+  auto own = trace::open_trace(path, parts, import_recording);
   std::error_code code;
   if (own || own.error().kind() != ErrorKind::kBadData || !std::filesystem::is_regular_file(path, code)) return own;
   auto imported = importers::import_trace(path, {});

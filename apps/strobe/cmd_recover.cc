@@ -3,7 +3,7 @@
 #include <string>
 
 #include "command.h"
-#include "gpu/timeline/open.h"
+#include "core_runs.h"
 #include "trace/open.h"
 #include "trace/store.h"
 
@@ -23,7 +23,7 @@ class RecoverCommand : public Command {
   }
 
   Result<int> run() override {
-    STROBE_ASSIGN(const trace::Timeline timeline, gpu::import_folder(trace::spool_folder(folder_)));
+    STROBE_ASSIGN(const trace::Timeline timeline, import_recording(trace::spool_folder(folder_)));
     STROBE_TRY(trace::write_store(timeline, output_));
     size_t open = 0;
     for (const uint8_t is_open : timeline.ranges.open) open += is_open;

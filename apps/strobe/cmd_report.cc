@@ -7,7 +7,7 @@
 #include "analyze/tenant_trace.h"
 #include "base/file.h"
 #include "command.h"
-#include "gpu/timeline/open.h"
+#include "core_runs.h"
 #include "report/html_report.h"
 #include "report/plotly_file.h"
 #include "report_tenants.h"
@@ -94,7 +94,7 @@ class ReportCommand : public Command {
     if (files.empty()) files.emplace_back(given);
     std::vector<Opened> opened;
     for (const fs::path& path : files) {
-      STROBE_ASSIGN(auto timeline, gpu::open_trace(path));
+      STROBE_ASSIGN(auto timeline, trace::open_trace(path, trace::StoreParts::kAll, import_recording));
       if (!analyze::is_tenant_trace(timeline)) {
         opened.push_back({"", path, std::move(timeline)});
         continue;

@@ -6,6 +6,7 @@
 
 #include "base/tenant_words.h"
 #include "collect/core_run_log.h"
+#include "gpu/timeline/open.h"
 #include "tenants/cell_run.h"
 
 namespace strobe::app {
@@ -37,6 +38,9 @@ class Holders {
   }
 
   StringId of(int32_t pid, int32_t tid) {
+    // Each process that records has a thread of the recorder.
+    const auto name = log_.names.find(tid);
+    if (own_.count(pid) > 0 && name != log_.names.end() && name->second == "strobe-drain") return recorder_;
     if (const auto found = known_.find(tid); found != known_.end()) return found->second;
     StringId holder = own_.count(pid) > 0 ? recorder_ : system_;
     // A process of one tenant is that tenant's with all its threads.
@@ -65,18 +69,12 @@ class Holders {
   std::set<int32_t> own_;                                           // processes that were recorded
 };
 
-}  // namespace
-
-Result<void> add_core_runs(trace::Timeline& timeline, const fs::path& folder) {
-  const fs::path path = folder / tenants::kCoreRunsFile;
-  std::error_code ignored;
-  if (!fs::exists(path, ignored) || timeline.monotonic_start_ns == 0) return {};
-  STROBE_ASSIGN(const collect::CoreRuns log, collect::read_core_runs(path));
+void add_core_runs(trace::Timeline& timeline, const collect::CoreRuns& log) {
   const int64_t zero = timeline.monotonic_start_ns;
   const auto within = [&](int64_t time) { return std::clamp(time - zero, int64_t{0}, timeline.duration_ns); };
   if (log.lost > 0) {
     timeline.facts[words::kCoreRuns] = "off: the kernel lost " + std::to_string(log.lost) + " switches";
-    return {};
+    return;
   }
   timeline.facts[words::kCoreRunsFromNs] = std::to_string(within(log.from_ns));
   timeline.facts[words::kCoreRunsToNs] = std::to_string(within(log.to_ns));
@@ -107,7 +105,20 @@ Result<void> add_core_runs(trace::Timeline& timeline, const fs::path& folder) {
     runs.push_back(
         {start, end, run.core, run.pid, run.tid, name_of(run.tid), holders.of(run.pid, run.tid), run.preempted});
   }
-  return {};
+}
+
+}  // namespace
+
+Result<trace::Timeline> import_recording(const fs::path& folder) {
+  STROBE_ASSIGN(trace::Timeline timeline, gpu::import_folder(folder));
+  const fs::path path = folder / tenants::kCoreRunsFile;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) || timeline.monotonic_start_ns == 0) return timeline;
+  if (const auto log = collect::read_core_runs(path))
+    add_core_runs(timeline, *log);
+  else
+    timeline.facts[words::kCoreRuns] = "off: " + log.error().to_string();
+  return timeline;
 }
 
 }  // namespace strobe::app

@@ -8,8 +8,9 @@
 
 namespace strobe::app {
 
-// Adds what FOLDER/cores.runs holds, if it is there, to the timeline that the spool of that folder became: of the time
-// of the recording, each run with its holder (a tenant, the recorder, the system). Errors: kBadData, kIo.
-Result<void> add_core_runs(trace::Timeline& timeline, const std::filesystem::path& folder);
+// What a recorder left in a folder: its spool, the logs of GPUs and FOLDER/cores.runs (each run with its holder: a
+// tenant, the recorder, the system). A log of core runs that is damaged, or lacks some, is left out; the fact
+// tenants.core_runs says why. Errors: as gpu::import_folder.
+Result<trace::Timeline> import_recording(const std::filesystem::path& folder);
 
 }  // namespace strobe::app

@@ -13,7 +13,6 @@
 #include "core_runs.h"
 #include "experiment_predictions.h"
 #include "gpu/sampler.h"
-#include "gpu/timeline/open.h"
 #include "report/table_format.h"
 #include "report_scene.h"
 #include "tenants/cell_run.h"
@@ -147,8 +146,7 @@ std::string stood_still(const tenants::Cell& cell, const Json& figures) {
 // Returns whether it stayed one.
 Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json result) {
   const fs::path spool = folder / "spool", predictions = folder / "predictions";
-  STROBE_ASSIGN(trace::Timeline timeline, gpu::import_folder(spool));
-  STROBE_TRY(add_core_runs(timeline, spool));
+  STROBE_ASSIGN(trace::Timeline timeline, import_recording(spool));
   for (const auto& [key, value] : cell.factors) timeline.facts["experiment." + key] = value;
   timeline.facts["experiment.cell"] = cell.folder;
   write_source_facts(cell.spec, timeline);
@@ -197,9 +195,9 @@ Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path
                                                       gpu_samples =
                                                           strobe::gpu::start_sampling_or_say_why({.folder = spool});
                                                   },
+                                              .on_end = [&] { gpu_samples.reset(); },
                                               .on_progress = on_progress,
                                               .gpu = gpu}));
-  gpu_samples.reset();
   const CellStatus status = outcome.stopped       ? CellStatus::kInterrupted
                             : outcome.succeeded() ? CellStatus::kSuccess
                                                   : CellStatus::kFailed;

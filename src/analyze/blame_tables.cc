@@ -94,7 +94,8 @@ void add_notes(const BlameAnalysis& analysis, Table& table) {
     if (analysis.estimated[i]) estimated += (estimated.empty() ? "" : ", ") + analysis.trace.resources[i].name;
   if (!estimated.empty())
     table.notes.push_back("estimated: of waits for a core (" + estimated +
-                          ") the total is the kernel's, the split is by the others' CPU time");
+                          ") the total is the kernel's, the split is by the others' CPU time" +
+                          (analysis.trace.core_runs_off.empty() ? "" : "; " + analysis.trace.core_runs_off));
   if (!analysis.programs.empty()) {
     constexpr size_t kMostNamed = 5;
     std::string text = "system: while these ran, stages waited for a core:";

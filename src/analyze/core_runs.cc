@@ -13,6 +13,11 @@ using trace::StringId;
 namespace words = tenant_words;
 
 void read_core_runs(const trace::Timeline& timeline, TenantTrace& trace) {
+  const auto said = timeline.facts.find(words::kCoreRuns);
+  if (said != timeline.facts.end() && said->second != "on") {
+    trace.core_runs_off = said->second;
+    return;
+  }
   if (timeline.core_runs.empty()) return;
   const auto time_of = [&timeline](const char* word) -> int64_t {
     const auto fact = timeline.facts.find(word);
@@ -33,6 +38,7 @@ void read_core_runs(const trace::Timeline& timeline, TenantTrace& trace) {
     if (const int64_t id = timeline.strings.find(trace.tenants[i].name); id != kNone)
       tenants[static_cast<StringId>(id)] = static_cast<int32_t>(i);
   for (const trace::CoreRun& run : timeline.core_runs) {
+    if (run.end_ns <= run.start_ns) continue;
     const auto [program, is_new] = programs.try_emplace(run.name, static_cast<int32_t>(trace.programs.size()));
     if (is_new) trace.programs.emplace_back(timeline.strings[run.name]);
     const auto tenant = tenants.find(run.holder);

@@ -238,7 +238,9 @@ Table gpu_samples(const trace::Timeline& timeline) {
                                       {"mem_clock_MHz", "", 0},
                                       {"temperature_C", "", 0},
                                       {"clock_event_reasons", "in words", 0, true}});
-  for (const auto& [gpu, device] : devices_of(timeline)) {
+  for (const auto& one : devices_of(timeline)) {
+    const auto& gpu = one.first;
+    const auto& device = one.second;
     // Any of these is there once a look.
     const Curve* looks = device.find(words::kPower);
     for (const char* other : {words::kMemoryUsed, words::kSmClock, words::kBusy})

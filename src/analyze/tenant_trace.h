@@ -132,6 +132,7 @@ struct TenantTrace {
   std::vector<int32_t> lane_tids;        // by lane: its thread
   std::vector<TenantCoreRun> core_runs;  // by core, then start; empty: nobody recorded them
   std::vector<std::string> programs;
+  std::string core_runs_off;                           // why there are none, if that is known
   int64_t core_runs_from_ns = 0, core_runs_to_ns = 0;  // who ran is known in between
   int64_t from_ns = 0, to_ns = 0;                      // the measured window
   std::optional<double> sigma_ns;                      // clock noise of a stamp

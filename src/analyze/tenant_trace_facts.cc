@@ -256,6 +256,9 @@ Result<Calibration> parse_calibration(const std::string& text) {
   Calibration calibration;
   for (const auto& name : json["classes"]) {
     if (!name.is_string()) return bad_data("'classes': expected names");
+    if (std::find(calibration.classes.begin(), calibration.classes.end(), name.get<std::string>()) !=
+        calibration.classes.end())
+      return bad_data("'classes': '" + name.get<std::string>() + "' is there twice");
     calibration.classes.push_back(name.get<std::string>());
   }
   const size_t count = calibration.classes.size();
@@ -266,6 +269,8 @@ Result<Calibration> parse_calibration(const std::string& text) {
     std::vector<double>& values = calibration.a.emplace_back();
     for (const auto& value : row) {
       if (!value.is_number() && !value.is_null()) return bad_data("'a': expected numbers, or null where not measured");
+      constexpr double kMost = 1000;  // times slower
+      if (!value.is_null() && !(value.get<double>() <= kMost)) return bad_data("'a': expected numbers of at most 1000");
       values.push_back(value.is_null() ? kNotMeasured : std::max(0.0, value.get<double>()));
     }
   }
@@ -312,11 +317,11 @@ void apply_calibration(TenantTrace& trace, const Calibration& calibration) {
   const bool has_cores =
       std::any_of(trace.resources.begin(), trace.resources.end(),
                   [](const TenantResource& resource) { return resource.kind == ResourceKind::kCores; });
-  if (!calibration.of_cores || !has_cores) return;
-  trace.memory = trace.find_resource("mem");
-  if (trace.memory != kNone) return;
+  if (!calibration.of_cores || !has_cores || trace.memory != kNone) return;
+  // The trace's own resource of that name is another one.
+  const std::string name = trace.find_resource("mem") == kNone ? "mem" : "mem of cores";
   trace.memory = static_cast<int32_t>(trace.resources.size());
-  trace.resources.push_back(undeclared_resource("mem", trace.policy));
+  trace.resources.push_back(undeclared_resource(name, trace.policy));
 }
 
 }  // namespace strobe::analyze

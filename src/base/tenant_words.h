@@ -37,6 +37,9 @@ inline constexpr const char* kSlice = "slice";
 inline constexpr const char* kSystem = "system";
 inline constexpr const char* kRecorder = "recorder";
 
+// What blame calls those who are no tenant, or the tenant itself: no names of tenants.
+inline constexpr const char* kTakenNames[] = {"self", kSystem, kRecorder, "idle", "unknown"};
+
 // Outcomes of a frame.
 inline constexpr const char* kFinished = "finished";
 inline constexpr const char* kDropped = "dropped";

@@ -75,7 +75,10 @@ void let_go(std::vector<int> kept) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::prctl(PR_SET_NAME, "strobe clocks");
-  const int parent_end = static_cast<int>(::syscall(SYS_pidfd_open, parent, 0));
+  int parent_end = static_cast<int>(::syscall(SYS_pidfd_open, parent, 0));
+  // Where the parent's own input or output is closed they have got its number, which is about to become nothing's.
+  for (int* file : {&socket, &parent_end})
+    if (*file >= 0 && *file < 3) *file = ::fcntl(*file, F_DUPFD, 3);
   let_go({socket, parent_end});
   if (::getppid() != parent) ::_exit(0);
 

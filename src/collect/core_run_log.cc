@@ -46,7 +46,7 @@ Result<CoreRunLog> CoreRunLog::create(const std::filesystem::path& path) {
   CoreRunLog log(file);
   std::fwrite(kHead, 1, kHeadSize, file);
   log.bytes_ = kHeadSize;
-  log.flush();
+  if (!log.flush()) return io_error_errno("writing " + path.string());
   return log;
 }
 
@@ -98,8 +98,8 @@ void CoreRunLog::covered(int64_t from_ns, int64_t to_ns) {
   put(&record);
 }
 
-void CoreRunLog::flush() {
-  std::fflush(file_);
+bool CoreRunLog::flush() {
+  return std::fflush(file_) == 0 && std::ferror(file_) == 0;
 }
 
 Result<CoreRuns> parse_core_runs(const std::string& bytes) {

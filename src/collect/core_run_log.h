@@ -41,7 +41,8 @@ class CoreRunLog {
   void parent(int32_t tid, int32_t parent);
   void lost(uint64_t count);
   void covered(int64_t from_ns, int64_t to_ns);
-  void flush();
+  // False: not all of it could be written; what comes after would not be whole.
+  bool flush();
   uint64_t bytes() const { return bytes_; }
 
  private:

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "collect/proc_text.h"
@@ -19,7 +19,8 @@ namespace strobe::collect {
 
 namespace {
 
-constexpr size_t kRingBytes = size_t{512} << 10;  // 13,000 switches
+constexpr size_t kRingBytes = size_t{256} << 10;  // 6,500 switches; a user may lock 516 KiB a core
+constexpr int64_t kLookAtName_ns = 1'000'000'000;
 constexpr uint64_t kMostBytes = uint64_t{128} << 20;
 
 int64_t now_ns() {
@@ -50,14 +51,29 @@ int open_event(int core) {
   return static_cast<int>(::syscall(SYS_perf_event_open, &what, -1, core, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-Error refused(int number) {
+Error refused(int number, bool of_memory) {
   std::string why = std::string("the kernel does not tell who runs on its cores: ") + std::strerror(number);
   if (number == EACCES || number == EPERM) {
     const auto level = read_number("/proc/sys/kernel/perf_event_paranoid");
     why += ": it takes CAP_PERFMON, or kernel.perf_event_paranoid below 1";
     if (level) why += ", which is " + std::to_string(*level);
+    if (of_memory)
+      why =
+          "the kernel does not tell who runs on its cores: more memory would be locked than allowed "
+          "(kernel.perf_event_mlock_kb, ulimit -l)";
   }
   return unsupported(why);
+}
+
+// In a pid namespace of its own a process sees others' threads as number 0, which is also that of an idle core.
+Result<void> require_machine_wide_numbers() {
+  constexpr const char* kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO of the kernel
+  char name[64] = {};
+  const ssize_t size = ::readlink("/proc/self/ns/pid", name, sizeof name - 1);
+  if (size > 0 && std::strcmp(name, kFirst) == 0) return {};
+  return unsupported(
+      "the kernel does not tell who runs on its cores: in a pid namespace of its own (a container) "
+      "other programs have no numbers");
 }
 
 // The ring that one core's records come through.
@@ -124,7 +140,11 @@ struct CoreSwitches::State {
   explicit State(CoreRunLog to) : log(std::move(to)) {}
   CoreRunLog log;
   std::vector<Ring> rings;
-  std::unordered_set<int32_t> named;
+  struct Named {
+    int64_t looked_ns = 0;
+    std::string name;
+  };
+  std::unordered_map<int32_t, Named> named;
   int64_t from_ns = 0;
   bool is_full = false;
 
@@ -134,11 +154,18 @@ struct CoreSwitches::State {
     ring.running_tid = -1;
   }
 
-  // A thread that was there before has no record of its name.
-  void name_thread(int32_t pid, int32_t tid) {
-    if (tid <= 0 || !named.insert(tid).second) return;
+  // A thread that was there before has no record of its name, nor one that took it on a core that is not watched.
+  void name_thread(int32_t pid, int32_t tid, int64_t now) {
+    if (tid <= 0) return;
+    const auto [found, is_new] = named.try_emplace(tid);
+    Named& known = found->second;
+    if (!is_new && now - known.looked_ns < kLookAtName_ns) return;
+    known.looked_ns = now;
     const std::string folder = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
-    if (const auto name = read_text(folder + "/comm")) log.name(tid, name->c_str());
+    const auto name = read_text(folder + "/comm");
+    if (!name || *name == known.name) return;
+    known.name = *name;
+    log.name(tid, name->c_str());
   }
 
   void take(Ring& ring, uint32_t type, uint16_t misc, const char* body, size_t size) {
@@ -165,14 +192,14 @@ struct CoreSwitches::State {
           ring.running_tid = static_cast<int32_t>(id.tid);
           ring.running_pid = static_cast<int32_t>(id.pid);
           ring.since_ns = time;
-          name_thread(ring.running_pid, ring.running_tid);
+          name_thread(ring.running_pid, ring.running_tid, time);
         }
         break;
       case PERF_RECORD_COMM: {  // pid, tid, name
         char name[16] = {};
         if (size > 8 + sizeof id) std::memcpy(name, body + 8, std::min(sizeof name - 1, size - 8 - sizeof id));
         log.name(number(4), name);
-        named.insert(number(4));
+        named[number(4)] = {time, name};
         break;
       }
       case PERF_RECORD_FORK:  // pid, parent's pid, tid, parent's tid
@@ -199,9 +226,15 @@ struct CoreSwitches::State {
     for (Ring& ring : rings)
       ring.drain(
           [&](uint32_t type, uint16_t misc, const char* body, size_t size) { take(ring, type, misc, body, size); });
-    log.covered(from_ns, until_ns);
-    log.flush();
-    is_full = log.bytes() > kMostBytes;
+    cover(until_ns);
+  }
+
+  // Whoever runs now has no record yet: what is known ends where it began.
+  void cover(int64_t until_ns) {
+    for (const Ring& ring : rings)
+      if (ring.running_tid > 0) until_ns = std::min(until_ns, ring.since_ns);
+    log.covered(from_ns, std::max(from_ns, until_ns));
+    is_full = !log.flush() || log.bytes() > kMostBytes;
   }
 };
 
@@ -210,15 +243,16 @@ CoreSwitches::CoreSwitches(CoreSwitches&&) noexcept = default;
 CoreSwitches::~CoreSwitches() = default;
 
 Result<CoreSwitches> CoreSwitches::start(const std::vector<int>& cores, const std::filesystem::path& log) {
+  STROBE_TRY(require_machine_wide_numbers());
   std::vector<Ring> rings;
   for (const int core : cores) {
     const int file = open_event(core);
-    if (file < 0) return refused(errno);
+    if (file < 0) return refused(errno, false);
     void* memory = ::mmap(nullptr, Ring::size_of_map(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED) {
       const int number = errno;
       ::close(file);
-      return refused(number);
+      return refused(number, true);
     }
     rings.emplace_back(file, core, memory);
   }
@@ -238,8 +272,7 @@ void CoreSwitches::stop() {
   state_->drain();
   const int64_t now = now_ns();
   for (Ring& ring : state_->rings) state_->end_run(ring, std::max(now, ring.since_ns), false);
-  if (!state_->is_full) state_->log.covered(state_->from_ns, now);
-  state_->log.flush();
+  if (!state_->is_full) state_->cover(now);
   state_->rings.clear();
 }
 

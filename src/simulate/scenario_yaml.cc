@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/suggest.h"
+#include "base/tenant_words.h"
 #include "simulate/scenario.h"
 
 namespace strobe::simulate {
@@ -367,6 +368,9 @@ Result<void> Parser::tenant(const Node& node) {
       tenant.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
           std::string::npos)
     return bad_data(node.place() + ".name: expected letters, digits and _ . -");
+  for (const char* taken : tenant_words::kTakenNames)
+    if (tenant.name == taken)
+      return bad_data(node.place() + ".name: '" + tenant.name + "': blame has another meaning for it");
   for (const Tenant& other : scenario_.tenants)
     if (other.name == tenant.name) return bad_data(node.place() + ".name: '" + tenant.name + "' is there already");
   constexpr double kAnyPriority = -1e9;

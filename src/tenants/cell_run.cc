@@ -80,6 +80,7 @@ class CellRun {
         outcome.has_hung_threads = true;
       }
     }
+    if (options_.on_end) options_.on_end();
     if (core_switches_) core_switches_->stop();
     STROBE_ASSIGN(const record::Totals totals, record::stop());
     (void)totals;

@@ -38,6 +38,8 @@ struct CellOptions {
   const std::atomic<bool>* stop = nullptr;
   // When the recording runs and no process will be forked any more; on the calling thread.
   std::function<void()> on_recording = {};
+  // Before the recording ends.
+  std::function<void()> on_end = {};
   // Whole seconds since the start, and of how many; on the calling thread.
   std::function<void(double seconds, double of)> on_progress = {};
   bool gpu = true;  // what tenants do on NVIDIA devices is recorded, too, where there is a driver

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "base/tenant_words.h"
 #include "base/yaml/values.h"
 #include "tenants/experiment_grid.h"
 #include "tenants/units.h"
@@ -145,6 +146,9 @@ class SpecReader {
                STROBE_ASSIGN(tenant.name, yaml::text(value));
                if (!yaml::is_name(tenant.name))
                  return wrong(value, fmt::format("name '{}': expected letters, digits, _ and -", tenant.name));
+               for (const char* taken : tenant_words::kTakenNames)
+                 if (tenant.name == taken)
+                   return wrong(value, fmt::format("name '{}': blame has another meaning for it", tenant.name));
                return {};
              }},
             {"source", [&](const YAML::Node& value) { return read_source(value, tenant.source); }},

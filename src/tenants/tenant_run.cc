@@ -211,17 +211,20 @@ class TenantRun {
       if (!queue_.try_push(item)) drop(item, words::kDropped, "newest");
     } else {
       if (!queue_.push(std::move(item))) return;  // cancelled: the frame is lost with the tenant
-      blocked_.emplace_back(now, monotonic_ns());
+      const int64_t end = monotonic_ns();
+      blocked_.push_back({now, end, (blocked_.empty() ? 0 : blocked_.back().sum) + end - now});
     }
     record::counter(names_.depth, static_cast<int64_t>(queue_.size()));
   }
 
   // How long of that the source waited for room in the queue, with earlier frames.
   int64_t blocked_between(int64_t due, int64_t now) {
-    while (!blocked_.empty() && blocked_.front().second <= due) blocked_.pop_front();
-    int64_t sum = 0;
-    for (const auto& [from, to] : blocked_) sum += std::max<int64_t>(0, std::min(to, now) - std::max(from, due));
-    return sum;
+    const int64_t all = blocked_.empty() ? 0 : blocked_.back().sum;
+    while (blocked_.size() > 1 && blocked_.front().to <= due) blocked_.pop_front();  // the last one has the sum
+    const auto first =
+        std::partition_point(blocked_.begin(), blocked_.end(), [due](const Blocked& wait) { return wait.to <= due; });
+    if (first == blocked_.end() || first->from >= now) return 0;
+    return all - first->sum + first->to - std::max(first->from, due);
   }
 
   void drop(const Item& item, const char* outcome, const char* reason) {
@@ -330,8 +333,12 @@ class TenantRun {
   // Of the source's thread:
   std::vector<SensorFrame> gathered_;  // of the next batch
   int64_t gathered_due_ = 0;
-  int64_t sent_ = 0;                                 // the next frame's number
-  std::deque<std::pair<int64_t, int64_t>> blocked_;  // it waited for room in the queue; what is over is taken out
+  int64_t sent_ = 0;  // the next frame's number
+  struct Blocked {
+    int64_t from, to;
+    int64_t sum;  // of all until this one
+  };
+  std::deque<Blocked> blocked_;  // its waits for room in the queue that end after the next frame's due time
   std::vector<std::unique_ptr<char[]>> leaked_;
 };
 

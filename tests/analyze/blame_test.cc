@@ -112,6 +112,31 @@ TEST(Blame, StretchBetweenCores) {
   EXPECT_TRUE(analysis_of("cpu:0", true).frames[0].direct.empty());
   EXPECT_TRUE(analysis_of("cpu:1", false).frames[0].direct.empty());
   EXPECT_FALSE(parse_calibration(R"({"classes":[],"a":[],"of":"moon"})"));
+  EXPECT_FALSE(parse_calibration(R"({"classes":["a"],"a":[[1e308]]})"));
+  EXPECT_FALSE(parse_calibration(R"({"classes":["a","a"],"a":[[1,2],[3,4]]})"));
+}
+
+// A trace may have a shared resource of that name: what holds between cores goes beside it.
+TEST(Blame, AResourceOfTheTraceCalledMem) {
+  TenantMaker maker("a,b");
+  maker.timeline.facts["tenants.policy"] = "concurrent";
+  maker.timeline.facts["tenants.resource.mem"] = "shared";
+  maker.timeline.facts["tenants.resource.cpu:0"] = "cores=1";
+  const int32_t a = maker.lane(1), b = maker.lane(2);
+  for (const auto& [name, lane] : {std::pair("a", a), std::pair("b", b)}) {
+    maker.frame(name, lane, 1, 0, 100);
+    maker.stage(name, lane, 1, "infer", 0, 100);
+    maker.operation("conv", lane, "mem", "compute", 0, 0, 100);
+  }
+  const trace::Timeline timeline = maker.finish();
+  auto trace = tenant_trace(timeline);
+  ASSERT_TRUE(trace);
+  const auto calibration = parse_calibration(R"({"classes":["compute"],"a":[[1]],"of":"cores"})");
+  ASSERT_TRUE(calibration);
+  apply_calibration(*trace, *calibration);
+  apply_calibration(*trace, *calibration);
+  const BlameAnalysis analysis = blame(std::move(*trace));
+  EXPECT_NEAR(cell(analysis, analysis.frames[0].direct, 0, "b", "mem"), 50, 1e-9);
 }
 
 // The kernel's counter says 60 us; b used the core beside a all the time, the recorder half of it.

@@ -118,6 +118,18 @@ TEST(CoreRuns, AWaitOfAThreadThatRanAllTheTimeIsUnknown) {
   EXPECT_EQ(analysis.estimated[static_cast<size_t>(analysis.trace.find_resource("cpu:0"))], 0);
 }
 
+TEST(CoreRuns, WhatIsSaidToBeOffIsNotBelieved) {
+  Scene scene;
+  scene.timeline.facts["tenants.core_runs"] = "off: the kernel lost 3 switches";
+  scene.stage_a(60);
+  scene.run(0, 0, 20, 11, "camera", "a", true);
+  scene.run(0, 20, 80, 99, "backup", "system", false);
+  const BlameAnalysis analysis = scene.analysis();
+  EXPECT_DOUBLE_EQ(ns_of(analysis, "unknown"), 60'000);
+  EXPECT_THAT(blame_matrix(analysis, BlameOf::kAll, false).notes,
+              testing::Contains(testing::HasSubstr("the kernel lost 3 switches")));
+}
+
 TEST(CoreRuns, WhereTheyEndTheSplitIsEstimated) {
   Scene scene;
   scene.stage_a(60);

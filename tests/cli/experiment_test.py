@@ -219,6 +219,41 @@ grid: {{isolation: [threads, processes]}}
             self.assertLess(by.get("unknown", 0), 0.02 * sum(by.values()))
             self.assertIn("hog of cores", strobe("blame", trace).stdout)
 
+    def test_a_killed_cell_blames_by_what_it_left(self):
+        """The log of who ran on the cores counts in a folder as well; a damaged one is left out, and that is told."""
+        path = self.write("""
+name: killed
+duration: 30s
+warmup: 100ms
+policy: concurrent
+tenants:
+  - {name: a, model: "spin:5ms", source: synthetic, rate: 60, cores: 0}
+  - {name: b, model: "spin:5ms", source: synthetic, rate: 60, cores: 0}
+""")
+        run = subprocess.Popen([STROBE, "run", path, "-o", self.folder / "out"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True)
+        log = self.folder / "out" / "000" / "spool" / "cores.runs"
+        until = time.monotonic() + 60
+        while not log.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(3)
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        time.sleep(0.5)  # the cell's own process goes with its parent
+        if not log.exists():
+            self.skipTest("nobody tells who runs on the cores")
+        whole = json.loads(strobe("blame", self.folder / "out" / "000", "--format", "json").stdout)
+        split = sum(one["ns"] for one in whole["cells"] if one["by"] in "ab" and one["resource"].startswith("cpu:"))
+        self.assertGreater(split, 0)
+        self.assertTrue(log.stat().st_size > 1000)
+        with open(log, "ab") as file:
+            file.write(b"\xee" * 4096)
+        done = strobe("blame", self.folder / "out" / "000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("expected a kind of record from 1 to 5", done.stdout)
+        log.write_bytes(b"")
+        self.assertEqual(strobe("blame", self.folder / "out" / "000").returncode, 0)
+
     def test_dropped_frames_are_no_lost_records(self):
         """Frames that a full queue leaves out, and those still waiting at the end, do not make the trace less certain."""
         result = self.run_grid("""

@@ -150,6 +150,20 @@ class Run(SampleCase):
                     self.assertNotEqual(run.wait(timeout=60), 0)
                 self.wait_for("nvmlDeviceSetPersistenceMode 0 off")
 
+    def test_clocks_are_held_without_standard_streams(self):
+        # Their numbers then are those of what the guardian waits for.
+        for closed in ("<&-", "<&- >&-"):
+            with self.subTest(closed):
+                self.calls.unlink(missing_ok=True)
+                command = [*map(str, self.command("--maximize_clocks", frames=4000))]
+                with subprocess.Popen(["sh", "-c", f'exec "$@" {closed}', "sh", STROBE, *command], env=self.environment,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+                    self.wait_for("nvmlDeviceSetMemoryLockedClocks")
+                    time.sleep(0.5)
+                    self.assertNotIn("Reset", self.locked())
+                    run.kill()
+                self.wait_for("nvmlDeviceSetPersistenceMode 0 off")
+
     def wait_for(self, call):
         for _ in range(1000):
             if call in self.locked():
