@@ -36,8 +36,8 @@ offline=${STROBE_SETUP_OFFLINE:-}
 
 if command -v dpkg-query >/dev/null; then
   missing=()
-  for package in "${build_packages[@]}" "${test_packages[@]}"; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' || missing+=("$package")
+  for debian in "${build_packages[@]}" "${test_packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$debian" 2>/dev/null | grep -q '^install ok installed' || missing+=("$debian")
   done
   if [ ${#missing[@]} -gt 0 ]; then
     if [ -n "$offline" ]; then
