@@ -20,6 +20,7 @@ namespace strobe::collect {
 namespace {
 
 constexpr size_t kRingBytes = size_t{256} << 10;  // 6,500 switches; a user may lock 516 KiB a core
+constexpr size_t kSmallRingBytes = size_t{32} << 10;
 constexpr int64_t kLookAtName_ns = 1'000'000'000;
 constexpr uint64_t kMostBytes = uint64_t{128} << 20;
 
@@ -36,12 +37,13 @@ struct SampleId {
   uint32_t core, reserved;
 };
 
-int open_event(int core) {
+// Of a core that is not watched only what threads are made and called.
+int open_event(int core, bool watched) {
   perf_event_attr what{};
   what.size = sizeof what;
   what.type = PERF_TYPE_SOFTWARE;
   what.config = PERF_COUNT_SW_DUMMY;
-  what.context_switch = 1;
+  what.context_switch = watched ? 1 : 0;
   what.comm = 1;
   what.task = 1;
   what.sample_id_all = 1;
@@ -79,7 +81,19 @@ Result<void> require_machine_wide_numbers() {
 // The ring that one core's records come through.
 class Ring {
  public:
-  Ring(int file, int core, void* memory) : file_(file), core_(core), memory_(static_cast<char*>(memory)) {}
+  // Errors: kUnsupported.
+  static Result<Ring> open(int core, bool watched) {
+    const int file = open_event(core, watched);
+    if (file < 0) return refused(errno, false);
+    const size_t bytes = watched ? kRingBytes : kSmallRingBytes;
+    void* memory = ::mmap(nullptr, size_of_map(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) {
+      const int number = errno;
+      ::close(file);
+      return refused(number, true);
+    }
+    return Ring(file, core, memory, bytes);
+  }
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
   Ring(Ring&& other) noexcept
@@ -89,14 +103,15 @@ class Ring {
         last_ns(other.last_ns),
         file_(std::exchange(other.file_, -1)),
         core_(other.core_),
+        bytes_(other.bytes_),
         memory_(std::exchange(other.memory_, nullptr)) {}
   Ring& operator=(Ring&&) = delete;
   ~Ring() {
-    if (memory_ != nullptr) ::munmap(memory_, size_of_map());
+    if (memory_ != nullptr) ::munmap(memory_, size_of_map(bytes_));
     if (file_ >= 0) ::close(file_);
   }
-  static size_t size_of_map() { return kRingBytes + static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
   int core() const { return core_; }
+  bool watched() const { return bytes_ == kRingBytes; }
 
   // take(type, misc, body, body's size); a record lies in one piece.
   template <typename Take>
@@ -124,13 +139,17 @@ class Ring {
   int64_t last_ns = 0;  // of all records
 
  private:
+  Ring(int file, int core, void* memory, size_t bytes)
+      : file_(file), core_(core), bytes_(bytes), memory_(static_cast<char*>(memory)) {}
+  static size_t size_of_map(size_t bytes) { return bytes + static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
   static constexpr size_t kMostRecord = 256;
-  static void copy(const char* data, uint64_t at, char* to, size_t size) {
-    const size_t begin = at % kRingBytes, first = std::min(size, kRingBytes - begin);
+  void copy(const char* data, uint64_t at, char* to, size_t size) const {
+    const size_t begin = at % bytes_, first = std::min(size, bytes_ - begin);
     std::memcpy(to, data + begin, first);
     std::memcpy(to + first, data, size - first);
   }
   int file_, core_;
+  size_t bytes_;
   char* memory_;
 };
 
@@ -209,7 +228,7 @@ struct CoreSwitches::State {
       case PERF_RECORD_LOST: {  // id, how many
         uint64_t count = 0;
         if (size >= 16) std::memcpy(&count, body + 8, 8);
-        log.lost(count);
+        if (ring.watched()) log.lost(count);
         ring.running_tid = -1;
         ring.since_ns = time;
         break;
@@ -246,15 +265,15 @@ Result<CoreSwitches> CoreSwitches::start(const std::vector<int>& cores, const st
   STROBE_TRY(require_machine_wide_numbers());
   std::vector<Ring> rings;
   for (const int core : cores) {
-    const int file = open_event(core);
-    if (file < 0) return refused(errno, false);
-    void* memory = ::mmap(nullptr, Ring::size_of_map(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory == MAP_FAILED) {
-      const int number = errno;
-      ::close(file);
-      return refused(number, true);
-    }
-    rings.emplace_back(file, core, memory);
+    STROBE_ASSIGN(Ring ring, Ring::open(core, true));
+    rings.push_back(std::move(ring));
+  }
+  const auto online = read_text("/sys/devices/system/cpu/online");
+  for (const int core : cpu_list(online.value_or(""))) {
+    if (std::find(cores.begin(), cores.end(), core) != cores.end()) continue;
+    auto ring = Ring::open(core, false);
+    if (!ring) break;  // names and makers are a help, not more
+    rings.push_back(std::move(*ring));
   }
   STROBE_ASSIGN(CoreRunLog to, CoreRunLog::create(log));
   auto state = std::make_unique<State>(std::move(to));

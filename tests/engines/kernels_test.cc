@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -47,8 +48,20 @@ class Kernels : public test::EachEngine {
     const auto kernels = network.kernels();
     ASSERT_TRUE(kernels) << kernels.error().to_string();
     check_map(*graph, *kernels);
-    const auto times = (*session)->kernel_times();
+    auto times = (*session)->kernel_times();
     ASSERT_TRUE(times) << times.error().to_string();
+    // OpenVINO counts microseconds, and a kernel of none as not run.
+    const auto has_layers = [](const Kernel& kernel) { return !kernel.layers.empty(); };
+    const auto wanted = std::count_if(kernels->begin(), kernels->end(), has_layers);
+    for (int again = 0; again < 5; ++again) {
+      const auto seen = std::count_if(times->begin(), times->end(), [&](const KernelTime& time) {
+        return time.kernel < kernels->size() && has_layers((*kernels)[time.kernel]);
+      });
+      if (seen >= wanted) break;
+      ASSERT_TRUE(test::run_on(**session, network, input));
+      times = (*session)->kernel_times();
+      ASSERT_TRUE(times) << times.error().to_string();
+    }
     check_times(*kernels, *times);
   }
 
