@@ -15,15 +15,17 @@ constexpr size_t kHeadSize = 8;
 
 enum class Kind : uint8_t { kRun = 1, kName = 2, kParent = 3, kLost = 4, kCovered = 5 };
 
+struct Numbers {
+  int64_t first, second;
+};
+
 struct Record {
   Kind kind;
   uint8_t preempted = 0;
   int16_t core = 0;
   int32_t pid = 0, tid = 0, parent = 0;
   union {
-    struct {
-      int64_t first, second;
-    } number;
+    Numbers number;
     char name[16];
   };
   explicit Record(Kind what) : kind(what), number{0, 0} {}
