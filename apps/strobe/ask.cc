@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "core_runs.h"
+#include "import_recording.h"
 #include "importers/importer.h"
 #include "trace/open.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "command.h"
-#include "core_runs.h"
+#include "import_recording.h"
 #include "trace/open.h"
 #include "trace/store.h"
 

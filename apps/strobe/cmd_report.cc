@@ -7,7 +7,7 @@
 #include "analyze/tenant_trace.h"
 #include "base/file.h"
 #include "command.h"
-#include "core_runs.h"
+#include "import_recording.h"
 #include "report/html_report.h"
 #include "report/plotly_file.h"
 #include "report_tenants.h"

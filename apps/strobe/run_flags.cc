@@ -121,7 +121,7 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_flag("--no-record", f.no_record, "Record nothing: only frames, seconds and end-to-end FPS are known then")
       ->group(measuring);
   app.add_flag("--no-gpu-trace", f.no_gpu_trace,
-               "Leave out what the run does on NVIDIA devices (kernels, copies, calls)")
+               "Leave out what the run does on NVIDIA devices (kernels, copies, calls, samples of the devices)")
       ->group(measuring);
   app.add_option("--dump-outputs", f.dump_outputs, "Folder for the raw network outputs of the first frames")
       ->group(measuring);

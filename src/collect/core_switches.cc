@@ -10,7 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "collect/proc_text.h"
@@ -21,7 +21,6 @@ namespace {
 
 constexpr size_t kRingBytes = size_t{256} << 10;  // 6,500 switches; a user may lock 516 KiB a core
 constexpr size_t kSmallRingBytes = size_t{32} << 10;
-constexpr int64_t kLookAtName_ns = 1'000'000'000;
 constexpr uint64_t kMostBytes = uint64_t{128} << 20;
 
 int64_t now_ns() {
@@ -159,11 +158,7 @@ struct CoreSwitches::State {
   explicit State(CoreRunLog to) : log(std::move(to)) {}
   CoreRunLog log;
   std::vector<Ring> rings;
-  struct Named {
-    int64_t looked_ns = 0;
-    std::string name;
-  };
-  std::unordered_map<int32_t, Named> named;
+  std::unordered_set<int32_t> named;
   int64_t from_ns = 0;
   bool is_full = false;
 
@@ -173,18 +168,11 @@ struct CoreSwitches::State {
     ring.running_tid = -1;
   }
 
-  // A thread that was there before has no record of its name, nor one that took it on a core that is not watched.
-  void name_thread(int32_t pid, int32_t tid, int64_t now) {
-    if (tid <= 0) return;
-    const auto [found, is_new] = named.try_emplace(tid);
-    Named& known = found->second;
-    if (!is_new && now - known.looked_ns < kLookAtName_ns) return;
-    known.looked_ns = now;
+  // A thread that was there before has no record of its name.
+  void name_thread(int32_t pid, int32_t tid) {
+    if (tid <= 0 || !named.insert(tid).second) return;
     const std::string folder = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
-    const auto name = read_text(folder + "/comm");
-    if (!name || *name == known.name) return;
-    known.name = *name;
-    log.name(tid, name->c_str());
+    if (const auto name = read_text(folder + "/comm")) log.name(tid, name->c_str());
   }
 
   void take(Ring& ring, uint32_t type, uint16_t misc, const char* body, size_t size) {
@@ -211,14 +199,14 @@ struct CoreSwitches::State {
           ring.running_tid = static_cast<int32_t>(id.tid);
           ring.running_pid = static_cast<int32_t>(id.pid);
           ring.since_ns = time;
-          name_thread(ring.running_pid, ring.running_tid, time);
+          name_thread(ring.running_pid, ring.running_tid);
         }
         break;
       case PERF_RECORD_COMM: {  // pid, tid, name
         char name[16] = {};
         if (size > 8 + sizeof id) std::memcpy(name, body + 8, std::min(sizeof name - 1, size - 8 - sizeof id));
         log.name(number(4), name);
-        named[number(4)] = {time, name};
+        named.insert(number(4));
         break;
       }
       case PERF_RECORD_FORK:  // pid, parent's pid, tid, parent's tid

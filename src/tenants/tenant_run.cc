@@ -196,7 +196,7 @@ class TenantRun {
     const int64_t now = monotonic_ns();
     record::async_begin(names_.frame, item.id, frame, names_.of_tenant,
                         {{names_.comm, std::max<int64_t>(0, now - due)},
-                         {names_.blocked, blocked_between(due, now)},
+                         {names_.blocked, blocked_since(due)},
                          {names_.deadline, static_cast<int64_t>(1e6 * spec_.deadline_ms)},
                          {names_.token, std::string_view(item.batch[0].token)},
                          {names_.stamp, item.batch[0].stamp_ns}});
@@ -217,13 +217,13 @@ class TenantRun {
     record::counter(names_.depth, static_cast<int64_t>(queue_.size()));
   }
 
-  // How long of that the source waited for room in the queue, with earlier frames.
-  int64_t blocked_between(int64_t due, int64_t now) {
+  // How long the source has waited for room in the queue, with earlier frames, since this one was due.
+  int64_t blocked_since(int64_t due) {
     const int64_t all = blocked_.empty() ? 0 : blocked_.back().sum;
     while (blocked_.size() > 1 && blocked_.front().to <= due) blocked_.pop_front();  // the last one has the sum
     const auto first =
         std::partition_point(blocked_.begin(), blocked_.end(), [due](const Blocked& wait) { return wait.to <= due; });
-    if (first == blocked_.end() || first->from >= now) return 0;
+    if (first == blocked_.end()) return 0;
     return all - first->sum + first->to - std::max(first->from, due);
   }
 

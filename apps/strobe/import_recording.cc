@@ -1,4 +1,4 @@
-#include "core_runs.h"
+#include "import_recording.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-// Who ran on the cores, out of the log beside a recording, into its timeline.
+// What a recorder left in a folder, with all logs beside it, as one timeline.
 #pragma once
 
 #include <filesystem>
