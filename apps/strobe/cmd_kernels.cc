@@ -1,5 +1,6 @@
 #include <string>
 
+#include "analyze/kernel_metrics.h"
 #include "analyze/kernels.h"
 #include "ask.h"
 #include "command.h"
@@ -20,6 +21,8 @@ class KernelsCommand : public Command {
                    "name; layer: and the innermost annotation or operator around the launch call; range: and the "
                    "innermost annotation there; frame, stage, tenant: and the one that it ran for")
         ->capture_default_str();
+    app.add_flag("--metrics", metrics_,
+                 "Instead: what the hardware counters said while each ran alone; a row a name, layer, ..., tenant");
     app.add_option("--top", options_.top, "At most so many rows, most time first; 0: all")->capture_default_str();
     app.add_option("--filter", filter_, "Names in which this extended regular expression is found");
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
@@ -29,8 +32,9 @@ class KernelsCommand : public Command {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     STROBE_ASSIGN(options_.by, analyze::parse_kernels_by(by_));
     STROBE_ASSIGN(options_.filter, analyze::NameFilter::parse(filter_));
-    STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_, trace::StoreParts::kOperations));
-    print_table(analyze::kernels(timeline, options_), format);
+    STROBE_ASSIGN(const trace::Timeline timeline,
+                  open_any_trace(trace_, metrics_ ? trace::StoreParts::kAll : trace::StoreParts::kOperations));
+    print_table(metrics_ ? analyze::kernel_metrics(timeline, options_) : analyze::kernels(timeline, options_), format);
     return 0;
   }
 
@@ -38,6 +42,7 @@ class KernelsCommand : public Command {
   std::string trace_, format_ = "text";
   std::string by_ = "name", filter_;
   analyze::KernelsOptions options_;
+  bool metrics_ = false;
 };
 
 }  // namespace

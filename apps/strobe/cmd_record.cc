@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,8 +21,8 @@
 #include "collect/os_facts.h"
 #include "collect/program.h"
 #include "command.h"
-#include "gpu/sampler.h"
 #include "gpu/timeline/gpu_timeline.h"
+#include "gpu_samplers.h"
 #include "gpu_use_text.h"
 #include "record_merge.h"
 #include "report/table_format.h"
@@ -42,21 +43,22 @@ std::string signal_name(int signal) {
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }
 
-// Devices by NVML, from the program's start to the end of all.
+// Samples of the devices, from the program's start to the end of all.
 class GpuSamples : public collect::Collector {
  public:
-  explicit GpuSamples(gpu::SamplerOptions options) : options_(std::move(options)) {}
+  GpuSamples(gpu::SamplerOptions options, int metrics_us) : options_(std::move(options)), metrics_us_(metrics_us) {}
   void started(int32_t, const std::vector<std::string>&, int64_t) override {
     if (begun_) return;
     begun_ = true;
-    sampler_ = gpu::start_sampling_or_say_why(options_);
+    samplers_.emplace(options_, metrics_us_);
   }
-  void finish(collect::Findings&) override { sampler_.reset(); }
+  void finish(collect::Findings&) override { samplers_.reset(); }
 
  private:
   gpu::SamplerOptions options_;
+  int metrics_us_;
   bool begun_ = false;
-  std::unique_ptr<gpu::Sampler> sampler_;
+  std::optional<GpuSamplers> samplers_;
 };
 
 class RecordCommand : public Command {
@@ -78,6 +80,12 @@ class RecordCommand : public Command {
         ->capture_default_str();
     app.add_option("--gpu-period-ms", gpu_period_ms_, "Time between two samples of the GPUs' figures")
         ->capture_default_str();
+    metrics_period_ = app.add_option("--gpu-metrics-us", metrics_us_,
+                                     "Time between two samples of the hardware counters, in microseconds")
+                          ->capture_default_str();
+    app.add_flag("--gpu-metrics", metrics_,
+                 "Sample the GPUs' hardware counters, too (use of SMs, tensor cores and memory); needs the right to "
+                 "them");
     app.add_option("--ring-kib", ring_kib_, "Buffer of each thread; what finds it full is dropped and counted")
         ->capture_default_str();
     app.add_flag("--block", block_, "Wait instead of dropping where a buffer is full");
@@ -126,6 +134,8 @@ class RecordCommand : public Command {
     const auto wants = [this](const char* one) {
       return std::find(collect_.begin(), collect_.end(), one) != collect_.end();
     };
+    STROBE_ASSIGN(const int metrics_us, metrics_period_us(metrics_, metrics_us_, metrics_period_->count() > 0));
+    if (metrics_us > 0 && !wants("gpu")) return usage_error("--gpu-metrics: needs gpu among what --collect names");
     spool_ = folder_.empty() ? fs::path(output_ + ".spool") : fs::path(folder_);
     Collectors collectors;
     if (wants("nvtx") || wants("itt") || wants("gpu")) {
@@ -139,7 +149,7 @@ class RecordCommand : public Command {
     }
     if (wants("gpu"))
       collectors.push_back(std::make_unique<GpuSamples>(
-          gpu::SamplerOptions{.folder = spool_, .period = std::chrono::milliseconds(gpu_period_ms_)}));
+          gpu::SamplerOptions{.folder = spool_, .period = std::chrono::milliseconds(gpu_period_ms_)}, metrics_us));
     if (wants("os"))
       collectors.push_back(collect::make_os_collector({.period_ns = static_cast<int64_t>(period_ms_ * 1e6)}));
     return collectors;
@@ -209,6 +219,8 @@ class RecordCommand : public Command {
       if (key.starts_with("record.not_recorded.")) not_recorded.push_back(key.substr(key.rfind('.') + 1));
     const uint64_t dropped = timeline.losses.dropped_records;
     const Table gpu_use = analyze::gpu_use(timeline, {0, timeline.duration_ns, 0});
+    std::vector<std::string> notes = gpu_use.notes;
+    for (std::string& note : metrics_notes(timeline)) notes.push_back(std::move(note));
     if (format_ == "json" && !quiet_) {
       nlohmann::json summary{{"trace", output_},
                              {"seconds", static_cast<double>(timeline.duration_ns) / 1e9},
@@ -222,7 +234,7 @@ class RecordCommand : public Command {
                              {"gpu_calls", gpu_.calls},
                              {"gpu_operations", gpu_.operations},
                              {"gpus", gpu_use_json(gpu_use)},
-                             {"notes", gpu_use.notes},
+                             {"notes", notes},
                              {"dropped", dropped},
                              {"faults", timeline.losses.faults},
                              {"not_recorded_pids", not_recorded},
@@ -244,7 +256,7 @@ class RecordCommand : public Command {
     for (const auto& one : gpu_use_json(gpu_use))
       if (!quiet_) fmt::print(stderr, "strobe: {}\n", gpu_use_line(one));
     if (!quiet_)
-      for (const std::string& note : gpu_use.notes) fmt::print(stderr, "strobe: note: {}\n", note);
+      for (const std::string& note : notes) fmt::print(stderr, "strobe: note: {}\n", note);
     tell_gpu_off(timeline);
     if (dropped > 0)
       fmt::print(stderr,
@@ -288,7 +300,9 @@ class RecordCommand : public Command {
   std::string output_ = "record.sqlite";
   std::vector<std::string> collect_{"nvtx", "itt", "gpu", "os"};
   double period_ms_ = 10;
-  int gpu_period_ms_ = 100;
+  int gpu_period_ms_ = 100, metrics_us_ = gpu::kMetricsPeriodUs;
+  bool metrics_ = false;
+  CLI::Option* metrics_period_ = nullptr;
   size_t ring_kib_ = 1024;
   bool block_ = false, quiet_ = false;
   std::string wait_ = "all", folder_, format_ = "text";

@@ -125,17 +125,19 @@ class RunCommand : public Command {
     if (!is_experiment_file(experiment_))
       return usage_error(
           fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
-    const auto others =
-        arguments_without(*app_, {"experiment", "maximize_clocks", "again", "set", "dry-run", "calibration",
-                                  "probe-seconds", "output", "format", "quiet", "no-gpu-trace"});
+    const auto others = arguments_without(
+        *app_, {"experiment", "maximize_clocks", "again", "set", "dry-run", "calibration", "probe-seconds", "output",
+                "format", "quiet", "no-gpu-trace", "gpu-metrics", "gpu-metrics-us"});
     if (!others.empty())
       return usage_error(others.front() + ": with an experiment, what tenants do stands in the file");
+    STROBE_ASSIGN(const int metrics_us, gpu_metrics_us(*app_, flags_));
     const ExperimentOptions options{.file = experiment_,
                                     .output = flags_.output,
                                     .format = flags_.format,
                                     .quiet = flags_.quiet,
                                     .again = again_,
                                     .gpu = !flags_.no_gpu_trace,
+                                    .gpu_metrics_us = metrics_us,
                                     .changes = changes_};
     if (dry_run_) return dry_run_experiment(options, dry_, stop_on_interrupt());
     return run_experiment(options, stop_on_interrupt());

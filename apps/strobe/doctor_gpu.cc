@@ -2,6 +2,7 @@
 #include <string>
 
 #include "doctor_checks.h"
+#include "gpu/metrics_sampler.h"
 #include "gpu/nvml_reader.h"
 #include "gpu/probe.h"
 #include "in_child.h"
@@ -44,6 +45,25 @@ Check check_nvml() {
   return {name, answer->starts_with('-') ? Health::kBroken : Health::kMissing, false, "off: " + line, ""};
 }
 
+Check check_metrics() {
+  const std::string name = "GPU counters";
+  const auto answer = in_child(
+      [] {
+        const gpu::MetricsProbe probe = gpu::probe_metrics();
+        return (probe.works ? "+" : probe.has_driver ? "-" : " ") + probe.line;
+      },
+      kTimeout_s);
+  if (!answer) return {name, Health::kBroken, false, answer.error().to_string(), ""};
+  const std::string line = answer->empty() ? "" : answer->substr(1);
+  if (answer->starts_with('+')) return {name, Health::kWorks, false, line, ""};
+  if (!answer->starts_with('-')) return {name, Health::kMissing, false, "off: " + line, ""};
+  const std::string limit = gpu::counter_restriction();
+  return {name, Health::kAdvice, false,
+          "off: " + line + (limit.empty() ? "" : "; the driver gives them to " + limit) +
+              "; kernels and copies are collected all the same",
+          limit.empty() ? "" : "load the driver's module with NVreg_RestrictProfilingToAdminUsers=0, or run as root"};
+}
+
 }  // namespace
 
 // In a process of its own: a driver that was initialised here would stay with all that follows.
@@ -60,11 +80,8 @@ std::vector<Check> check_gpu() {
   if (answer->starts_with(' ')) return {{"GPU collection", Health::kMissing, false, "off: " + line, ""}, check_nvml()};
   if (!answer->starts_with('+')) return {{"GPU collection", Health::kBroken, false, "off: " + line, ""}, check_nvml()};
   std::vector<Check> checks{{"GPU collection", Health::kWorks, false, line, ""}};
-  if (const std::string limit = gpu::counter_restriction(); !limit.empty())
-    checks.push_back({"GPU counters", Health::kAdvice, false,
-                      "the driver gives them to " + limit + "; kernels and copies are collected all the same",
-                      "load the driver's module with NVreg_RestrictProfilingToAdminUsers=0, or run as root"});
   checks.push_back(check_nvml());
+  checks.push_back(check_metrics());
   return checks;
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "analyze/gpu_use.h"
 #include "analyze/pperf_tables.h"
@@ -11,7 +12,7 @@
 #include "base/file.h"
 #include "base/gpu_words.h"
 #include "experiment_predictions.h"
-#include "gpu/sampler.h"
+#include "gpu_samplers.h"
 #include "import_recording.h"
 #include "report/table_format.h"
 #include "report_scene.h"
@@ -109,6 +110,7 @@ std::string reason_of(const tenants::CellOutcome& outcome) {
 // Tables, predictions and figures out of the timeline. A cell whose tenants never had a frame has none.
 Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell& cell, const fs::path& folder) {
   Json figures = Json::object();
+  for (const std::string& note : metrics_notes(timeline)) figures["notes"].push_back(note);
   auto trace = analyze::tenant_trace(timeline);
   if (!trace) {
     figures["notes"].push_back(trace.error().to_string());
@@ -180,11 +182,12 @@ Json head_json(const tenants::Cell& cell, CellStatus status, const std::string& 
 }  // namespace
 
 Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path& folder, const std::atomic<bool>& stop,
-                                       const std::function<void(double, double)>& on_progress, bool gpu) {
+                                       const std::function<void(double, double)>& on_progress, bool gpu,
+                                       int gpu_metrics_us) {
   const fs::path spool = folder / "spool", predictions = folder / "predictions";
   STROBE_TRY(make_writable_folder(spool));
   STROBE_TRY(make_writable_folder(predictions));
-  std::unique_ptr<strobe::gpu::Sampler> gpu_samples;
+  std::optional<GpuSamplers> gpu_samples;
   STROBE_ASSIGN(const tenants::CellOutcome outcome,
                 tenants::run_cell(cell.spec, {.spool = spool,
                                               .predictions = predictions,
@@ -192,8 +195,8 @@ Result<CellStatus> run_experiment_cell(const tenants::Cell& cell, const fs::path
                                               .on_recording =
                                                   [&] {
                                                     if (gpu)
-                                                      gpu_samples =
-                                                          strobe::gpu::start_sampling_or_say_why({.folder = spool});
+                                                      gpu_samples.emplace(strobe::gpu::SamplerOptions{.folder = spool},
+                                                                          gpu_metrics_us);
                                                   },
                                               .on_end = [&] { gpu_samples.reset(); },
                                               .on_progress = on_progress,

@@ -186,7 +186,8 @@ class Grid {
                              minutes_text(std::max(0.0, of - seconds) + each * static_cast<double>(pending - 1)));
         });
       };
-      auto status = run_experiment_cell(experiment_.cells[i], cell_folder(i), stop_, progress, options_.gpu);
+      auto status = run_experiment_cell(experiment_.cells[i], cell_folder(i), stop_, progress, options_.gpu,
+                                        options_.gpu_metrics_us);
       code = status ? 0 : status.error().exit_code();
       if (!status) (void)write_file(cell_folder(i) / "error.txt", status.error().to_string() + "\n");
     }
@@ -296,11 +297,14 @@ class Grid {
       if (fs::exists(trace)) cell["trace"] = trace.string();
       add_rows(table, experiment_.cells[i].folder, cell);
       if (!record.reason.empty()) table.notes.push_back(experiment_.cells[i].folder + ": " + record.reason);
-      for (const Json& tenant : cell.value("tenants", Json::array()))
-        for (const Json& note : tenant.value("notes", Json::array()))
+      const auto add_notes = [&table](const Json& from) {
+        for (const Json& note : from.value("notes", Json::array()))
           if (const auto text = note.get<std::string>();
               std::find(table.notes.begin(), table.notes.end(), text) == table.notes.end())
             table.notes.push_back(text);
+      };
+      add_notes(cell);
+      for (const Json& tenant : cell.value("tenants", Json::array())) add_notes(tenant);
       result["cells"].push_back(std::move(cell));
     }
     if (format == report::Format::kJson) {

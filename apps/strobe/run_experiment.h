@@ -17,6 +17,7 @@ struct ExperimentOptions {
   bool quiet = false;
   bool again = false;                // cells that succeeded are run again, too
   bool gpu = true;                   // what tenants do on NVIDIA devices is recorded, too, where there is a driver
+  int gpu_metrics_us = 0;            // between two samples of the devices' counters; 0: none
   std::vector<std::string> changes;  // "KEY=VALUE", of the file
 };
 

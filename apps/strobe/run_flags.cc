@@ -1,6 +1,10 @@
 #include "run_flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "gpu_samplers.h"
 
 namespace strobe::app {
 
@@ -123,6 +127,12 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_flag("--no-gpu-trace", f.no_gpu_trace,
                "Leave out what the run does on NVIDIA devices (kernels, copies, calls, samples of the devices)")
       ->group(measuring);
+  app.add_flag("--gpu-metrics", f.gpu_metrics,
+               "Sample the GPUs' hardware counters, too (use of SMs, tensor cores and memory); needs the right to them")
+      ->group(measuring);
+  app.add_option("--gpu-metrics-us", f.gpu_metrics_us, "Time between two samples of those, in microseconds")
+      ->capture_default_str()
+      ->group(measuring);
   app.add_option("--dump-outputs", f.dump_outputs, "Folder for the raw network outputs of the first frames")
       ->group(measuring);
 }
@@ -133,8 +143,17 @@ Result<RunMode> run_mode(const RunFlags& flags) {
   return usage_error("--mode " + flags.mode + ": expected one of inference, retrain");
 }
 
+Result<int> gpu_metrics_us(const CLI::App& app, const RunFlags& flags) {
+  if (flags.gpu_metrics)
+    for (const auto& [given, name] :
+         {std::pair{flags.no_gpu_trace, "--no-gpu-trace"}, {flags.no_record, "--no-record"}})
+      if (given) return usage_error(fmt::format("--gpu-metrics and {} exclude each other", name));
+  return metrics_period_us(flags.gpu_metrics, flags.gpu_metrics_us, app.count("--gpu-metrics-us") > 0);
+}
+
 Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
   STROBE_ASSIGN(const RunMode mode, run_mode(flags));
+  STROBE_ASSIGN(flags.gpu_metrics_us, gpu_metrics_us(app, flags));
   const bool chosen_engine = app.count("--engine") > 0;
   if (flags.max_steps < 0) return usage_error("--max-steps: must be at least 0");
   if (flags.max_steps > 0 && mode == RunMode::kInference && flags.batch > 0) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/metrics_sampler.h"
 #include "strobe/base/result.h"
 
 namespace strobe::app {
@@ -15,7 +16,8 @@ struct RunFlags {
   std::vector<std::string> engines{"openvino"};
   std::string output = "strobe-out";
   std::string format = "text";
-  bool quiet = false, verify = false, no_record = false, no_gpu_trace = false, no_video = false;
+  bool quiet = false, verify = false, no_record = false, no_gpu_trace = false, no_video = false, gpu_metrics = false;
+  int gpu_metrics_us = gpu::kMetricsPeriodUs;  // after resolve_run_flags 0 without gpu_metrics
   int64_t frames = 0, batch = 1;
   int warmup = 3, threads = 0, sessions = 0, queue = 4;
   std::string hint, precision = "f32", size, drop;
@@ -49,6 +51,8 @@ void declare_run_flags(CLI::App& app, RunFlags& flags);
 // --use-amp a precision. Errors: kUsage, kUnsupported (a GPU that is not there).
 Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags);
 Result<RunMode> run_mode(const RunFlags& flags);
+// Between two samples of hardware counters; 0: none are wanted. Errors: kUsage.
+Result<int> gpu_metrics_us(const CLI::App& app, const RunFlags& flags);
 
 // The command line that would set the same flags, less those named: what a child process is started with.
 std::vector<std::string> arguments_without(const CLI::App& app, const std::vector<std::string>& left_out);

@@ -17,7 +17,7 @@ namespace strobe::app {
 
 namespace fs = std::filesystem;
 
-Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder, bool gpu) {
+Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder, bool gpu, int metrics_us) {
   std::unique_ptr<RunRecording> recording(new RunRecording(folder));
   // Of a run that was killed here before: `strobe recover` can still make its trace.
   std::error_code ignored;
@@ -31,7 +31,7 @@ Result<std::unique_ptr<RunRecording>> RunRecording::start(const fs::path& folder
   record::name_thread("main");
   for (const auto& [key, value] : collect::machine_facts()) record::fact(key, value);
   record::fact("cores", fmt::format("{:g}", collect::allowed_cores()));
-  if (gpu) recording->gpu_samples_ = strobe::gpu::start_sampling_or_say_why({.folder = recording->spool()});
+  if (gpu) recording->gpu_samples_.emplace(strobe::gpu::SamplerOptions{.folder = recording->spool()}, metrics_us);
   return recording;
 }
 
@@ -69,6 +69,7 @@ void note_gpu_off(const trace::Timeline& timeline, nlohmann::ordered_json& summa
   const auto found = timeline.facts.find("gpu.collection");
   if (found != timeline.facts.end() && found->second != "on")
     summary["notes"].push_back("GPU collection is " + found->second);
+  for (const std::string& note : metrics_notes(timeline)) summary["notes"].push_back(note);
 }
 
 Result<void> write_step_metrics(const trace::Timeline& timeline, const std::string& model, const fs::path& folder,

@@ -4,22 +4,23 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "gpu/sampler.h"
+#include "gpu_samplers.h"
 #include "strobe/base/result.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::app {
 
-// Records this process into folder/spool, and what NVML tells of the devices meanwhile. One at a time.
+// Records this process into folder/spool, and what is sampled of the GPUs meanwhile. One at a time.
 class RunRecording {
  public:
   // Facts of the machine are recorded with it; gpu: and what the process does on NVIDIA devices, where there is a
-  // driver. Errors: those of record::start.
-  static Result<std::unique_ptr<RunRecording>> start(const std::filesystem::path& folder, bool gpu);
+  // driver; metrics_us: between two samples of their counters, 0 for none. Errors: those of record::start.
+  static Result<std::unique_ptr<RunRecording>> start(const std::filesystem::path& folder, bool gpu, int metrics_us);
   RunRecording(const RunRecording&) = delete;
   RunRecording& operator=(const RunRecording&) = delete;
   ~RunRecording();  // not stopped: what was recorded is thrown away
@@ -35,11 +36,11 @@ class RunRecording {
   std::filesystem::path spool() const { return folder_ / "spool"; }
   std::filesystem::path folder_;
   bool running_ = false, keep_spool_ = false;
-  std::unique_ptr<gpu::Sampler> gpu_samples_;
+  std::optional<GpuSamplers> gpu_samples_;
 };
 
-// Why the run's GPU work is not in its trace, as a note of the summary; nothing where there is no driver or it is
-// there.
+// Why the run's GPU work is not in its trace, or counters that were asked for are not, as notes of the summary; nothing
+// where there is no driver or all is there.
 void note_gpu_off(const trace::Timeline& timeline, nlohmann::ordered_json& summary);
 
 // "M_<model>_P_<pid>_metrics.csv", the steps of the run (analyze/steps.h); adds its place to the summary as

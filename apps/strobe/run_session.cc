@@ -181,7 +181,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   STROBE_ASSIGN(options.split_layer, split_layer(flags, model));
   std::unique_ptr<RunRecording> recording;
   if (!flags.no_record) {
-    STROBE_ASSIGN(recording, RunRecording::start(folder, !flags.no_gpu_trace));
+    STROBE_ASSIGN(recording, RunRecording::start(folder, !flags.no_gpu_trace, flags.gpu_metrics_us));
     record_run_facts(flags, spec, *engine);
   }
   if (std::holds_alternative<fs::path>(model)) {

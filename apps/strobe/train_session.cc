@@ -129,7 +129,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
       return fmt::format("{}  step {}{}  loss {:.4f}", flags.model, step, of > 0 ? fmt::format("/{}", of) : "", loss);
     });
   };
-  STROBE_ASSIGN(const auto recording, RunRecording::start(folder, !flags.no_gpu_trace));
+  STROBE_ASSIGN(const auto recording, RunRecording::start(folder, !flags.no_gpu_trace, flags.gpu_metrics_us));
   record_facts(flags, *engine);
   if (!flags.quiet && flags.format == "text")
     options.on_start = [&] {

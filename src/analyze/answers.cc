@@ -4,6 +4,7 @@
 
 #include "analyze/blame.h"
 #include "analyze/deadlines.h"
+#include "analyze/kernel_metrics.h"
 #include "analyze/kernels.h"
 #include "analyze/launches.h"
 #include "analyze/memcpy.h"
@@ -48,6 +49,7 @@ std::vector<Answer> answers(const trace::Timeline& timeline, const AnswerOptions
     add("device_time", idle(timeline, idle_options));
     add("work", work_types(timeline, idle_options));
     add("kernels", kernels(timeline, {.top = options.top, .filter = {}}));
+    add("counters", kernel_metrics(timeline, {.top = options.top, .filter = {}}));
     add("copies", memcpy_table(timeline));
     add("launches", launches(timeline, options.rules));
   }

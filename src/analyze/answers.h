@@ -13,7 +13,7 @@ namespace strobe::analyze {
 
 struct Answer {
   std::string key;  // "tenants", "blame", "deadlines", "budget", "tail", "bounds", "stages", "ranges", "device_time",
-                    // "work", "kernels", "copies", "launches", "findings", "imported"
+                    // "work", "kernels", "counters", "copies", "launches", "findings", "imported"
   Table table;
 };
 

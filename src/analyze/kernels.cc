@@ -5,10 +5,10 @@
 
 #include "analyze/cells.h"
 #include "analyze/device_work.h"
+#include "analyze/kernel_groups.h"
 #include "analyze/notes.h"
 #include "analyze/sample.h"
 #include "analyze/stats.h"
-#include "analyze/work_owners.h"
 
 namespace strobe::analyze {
 
@@ -17,48 +17,10 @@ using trace::Timeline;
 
 namespace {
 
-WorkBy owners_of(KernelsBy by) {
-  return by == KernelsBy::kStage ? WorkBy::kStage : by == KernelsBy::kTenant ? WorkBy::kTenant : WorkBy::kNobody;
-}
-
 // Sums over the kernels of a group whose launch is known.
 struct Launches {
   int64_t count = 0;
   double latency_ns = 0, call_ns = 0, stream_wait_ns = 0, queue_delay_ns = 0;
-};
-
-// What a kernel is grouped by, besides its name: the text of its layer or range, or its frame.
-class Context {
- public:
-  Context(const Timeline& timeline, KernelsBy by)
-      : timeline_(timeline), by_(by), owned_(owners_of(by) != WorkBy::kNobody), owners_(timeline, owners_of(by)) {
-    if (by == KernelsBy::kLayer)
-      around_ = innermost(timeline.ranges, [](RangeKind kind) {
-        return kind == RangeKind::kAnnotation || kind == RangeKind::kOperator;
-      });
-    if (by == KernelsBy::kRange)
-      around_ = innermost(timeline.ranges, [](RangeKind kind) { return kind == RangeKind::kAnnotation; });
-  }
-  int64_t of(const DeviceRow& row) const {
-    if (owned_) return owners_.of(row);
-    if (by_ == KernelsBy::kFrame) return timeline_.ranges.frame[static_cast<size_t>(row.range)];
-    if (by_ == KernelsBy::kName || row.launch == trace::kNone) return trace::kNone;
-    const int32_t around = around_[static_cast<size_t>(row.launch)];
-    return around == trace::kNone ? trace::kNone : int64_t{timeline_.ranges.name[static_cast<size_t>(around)]};
-  }
-  Cell cell(int64_t context) const {
-    if (context == trace::kNone) return {};
-    if (owned_) return owners_.cell(static_cast<int32_t>(context));
-    if (by_ == KernelsBy::kFrame) return context;
-    return std::string(timeline_.strings[static_cast<trace::StringId>(context)]);
-  }
-
- private:
-  const Timeline& timeline_;
-  KernelsBy by_;
-  bool owned_;
-  WorkOwners owners_;
-  std::vector<int32_t> around_;
 };
 
 struct Key {
@@ -88,13 +50,7 @@ void add_launch(const Timeline& timeline, const DeviceRow& row, Launches& launch
 }
 
 std::vector<Column> columns_of(KernelsBy by, const char* name_help) {
-  std::vector<Column> columns;
-  if (by == KernelsBy::kLayer)
-    columns.push_back({"layer", "innermost annotation or operator around the launch call on its thread"});
-  if (by == KernelsBy::kRange)
-    columns.push_back({"range", "innermost annotation around the launch call on its thread"});
-  if (by == KernelsBy::kFrame) columns.push_back({"frame", "frame for which it ran", 0});
-  if (const WorkBy owners = owners_of(by); owners != WorkBy::kNobody) columns.push_back(WorkOwners::column(owners));
+  std::vector<Column> columns = KernelGroups::columns(by);
   columns.push_back({"name", name_help});
   for (Column& column : sample_columns()) columns.push_back(std::move(column));
   columns.push_back({"share", "of the time of all kernels"});
@@ -109,7 +65,7 @@ std::vector<Column> columns_of(KernelsBy by, const char* name_help) {
 
 Table device_kernels(const Timeline& timeline, const KernelsOptions& options, const std::vector<DeviceRow>& rows) {
   Table table("Kernels", columns_of(options.by, "kernel as the trace names it"));
-  const Context context(timeline, options.by);
+  const KernelGroups groups_of(timeline, options.by);
   std::unordered_map<Key, uint32_t, KeyHash> groups;
   std::vector<Key> keys;
   std::vector<uint32_t> group_of;
@@ -120,7 +76,7 @@ Table device_kernels(const Timeline& timeline, const KernelsOptions& options, co
     const auto i = static_cast<size_t>(row.range);
     const RangeKind kind = timeline.ranges.kind[i];
     if (kind != RangeKind::kKernel && kind != RangeKind::kGraph) continue;
-    const Key key{context.of(row), timeline.ranges.name[i]};
+    const Key key{groups_of.of(row), timeline.ranges.name[i]};
     unowned += key.context == trace::kNone ? 1 : 0;
     const auto [found, is_new] = groups.try_emplace(key, static_cast<uint32_t>(keys.size()));
     if (is_new) {
@@ -154,7 +110,7 @@ Table device_kernels(const Timeline& timeline, const KernelsOptions& options, co
     if (options.top > 0 && shown == options.top) break;
     ++shown;
     std::vector<Cell> row;
-    if (options.by != KernelsBy::kName) row.push_back(context.cell(keys[i].context));
+    if (options.by != KernelsBy::kName) row.push_back(groups_of.cell(keys[i].context));
     row.emplace_back(names[i]);
     add_sample(samples[i], row);
     row.push_back(cell_if(sum > 0, static_cast<double>(totals[i]) / sum));
@@ -220,16 +176,6 @@ Table engine_kernels(const Timeline& timeline, const KernelsOptions& options) {
 }
 
 }  // namespace
-
-Result<KernelsBy> parse_kernels_by(const std::string& name) {
-  if (name.empty() || name == "name") return KernelsBy::kName;
-  if (name == "layer") return KernelsBy::kLayer;
-  if (name == "range") return KernelsBy::kRange;
-  if (name == "frame") return KernelsBy::kFrame;
-  if (name == "stage") return KernelsBy::kStage;
-  if (name == "tenant") return KernelsBy::kTenant;
-  return usage_error("--by " + name + ": expected name, layer, range, frame, stage or tenant");
-}
 
 Table kernels(const Timeline& timeline, const KernelsOptions& options) {
   const std::vector<DeviceRow> rows = device_rows(timeline);

@@ -1,25 +1,14 @@
 // Kernels: what the device executed, from where it was asked for, and how long each waited to start.
 #pragma once
 
-#include <string>
+#include <cstddef>
 
+#include "analyze/kernel_groups.h"
 #include "analyze/name_filter.h"
 #include "base/table.h"
-#include "strobe/base/result.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::analyze {
-
-enum class KernelsBy : uint8_t {
-  kName,
-  kLayer,  // the innermost annotation or operator around the launch call on its thread
-  kRange,  // the innermost annotation there
-  kFrame,
-  kStage,  // as WorkOwners (work_owners.h) tells them
-  kTenant,
-};
-// "", "name", "layer", "range", "frame", "stage", "tenant". Errors: kUsage naming them.
-Result<KernelsBy> parse_kernels_by(const std::string& name);
 
 struct KernelsOptions {
   KernelsBy by = KernelsBy::kName;

@@ -27,6 +27,21 @@ inline constexpr const char* kProcessSm = "process_sm_percent";
 inline constexpr const char* kProcessMemoryBusy = "process_memory_busy_percent";
 inline constexpr const char* kProcessEncoder = "process_encoder_percent";
 inline constexpr const char* kProcessDecoder = "process_decoder_percent";
+// Hardware counters, each over the time from its value to the next one; percent of the most that is possible, over all
+// SMs (channels, slices) and all of the time.
+inline constexpr const char* kSmBusy = "sm_busy_percent";       // cycles in which an SM had a warp
+inline constexpr const char* kOccupancy = "occupancy_percent";  // warps in flight
+inline constexpr const char* kIssue = "issue_percent";          // instructions executed
+inline constexpr const char* kTensor = "tensor_percent";        // cycles in which the tensor pipe worked
+inline constexpr const char* kFma = "fma_percent";              // the same of FP32's pipes, or their instructions
+inline constexpr const char* kFp64 = "fp64_percent";
+inline constexpr const char* kDramRead = "dram_read_percent";  // of the memory's bandwidth
+inline constexpr const char* kDramWrite = "dram_write_percent";
+inline constexpr const char* kL2Hit = "l2_hit_percent";         // of the lookups; none without lookups
+inline constexpr const char* kL2ToSm = "l2_to_sm_bytes_per_s";  // what SMs read that their L1 did not have
+inline constexpr const char* kMetrics[] = {kSmBusy, kOccupancy, kIssue,     kTensor, kFma,
+                                           kFp64,   kDramRead,  kDramWrite, kL2Hit,  kL2ToSm};
+
 // Of all processes together whose numbers could not be matched with processes here.
 inline constexpr const char* kUnmatchedMemory = "unmatched_processes_memory_bytes";
 inline constexpr const char* kUnmatchedSm = "unmatched_processes_sm_percent";

@@ -234,10 +234,18 @@ struct End {
   uint32_t flush_timed_out = 0;
   void fields(auto&& field) { field(flush_timed_out); }
 };
+// A hardware counter's figure from its time to the next one's.
+struct Metric {
+  CuptiTime start;
+  uint32_t device = 0;
+  TextId name;
+  double value = 0;
+  void fields(auto&& field) { field(start), field(device), field(name), field(value); }
+};
 
 // The place in this list is what the log writes: new kinds go to the end.
 using Record = std::variant<TextDefinition, Fact, ClockPair, FunctionName, Kernel, Copy, Set, Call, Sync, EventRecorded,
                             Overhead, External, Marker, Device, Context, Stream, ObjectName, GraphLaunch, Memory,
-                            MemoryPool, Environment, Complete, Loss, Sample, End>;
+                            MemoryPool, Environment, Complete, Loss, Sample, End, Metric>;
 
 }  // namespace strobe::gpu

@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
-#include <ctime>
 #include <deque>
 #include <future>
 #include <mutex>
@@ -20,11 +19,11 @@
 #include <vector>
 
 #include "gpu/buffer_pool.h"
+#include "gpu/clock_pair.h"
 #include "gpu/cupti_errors.h"
 #include "gpu/decode.h"
 #include "gpu/log_file.h"
 #include "gpu/probe.h"
-#include "record/clock.h"
 #include "record/gpu_collection.h"
 #include "record/high_file_numbers.h"
 
@@ -35,12 +34,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr auto kClockPeriod = std::chrono::seconds(1);
-
-int64_t realtime_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 // Threads of ours never take the program's signals.
 class WithoutSignals {
@@ -372,22 +365,8 @@ void Collector::add_call_name(const Call& call) {
   log_->add(FunctionName{call.is_driver, call.function, log_->intern(name)});
 }
 
-// The tightest of several tries.
 void Collector::write_clocks() {
-  std::optional<ClockPair> best;
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    uint64_t cupti_now = 0;
-    const int64_t wall_before = realtime_ns();
-    const int64_t before = record::monotonic_ns();
-    const auto code = cupti_.timestamp(&cupti_now);
-    const int64_t after = record::monotonic_ns();
-    const int64_t wall_after = realtime_ns();
-    if (code != cupti::kSuccess) return;
-    if (best && after - before >= best->width_ns) continue;
-    best = ClockPair{
-        {cupti_now}, before + (after - before) / 2, wall_before + (wall_after - wall_before) / 2, after - before};
-  }
-  log_->add(*best);
+  if (const auto pair = read_clock_pair(cupti_.timestamp)) log_->add(*pair);
 }
 
 // What was lost since the last time.

@@ -66,8 +66,12 @@ LibrarySearch cupti_search() {
 
 }  // namespace
 
+Result<Library> Cupti::open_library() {
+  return Library::open(cupti_search());
+}
+
 Result<Cupti> Cupti::load() {
-  STROBE_ASSIGN(const Library library, Library::open(cupti_search()));
+  STROBE_ASSIGN(const Library library, open_library());
   Cupti cupti;
   cupti.path = library.path();
   library.find(cupti.register_callbacks, "cuptiActivityRegisterCallbacks");

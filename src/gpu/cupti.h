@@ -13,6 +13,8 @@ struct Cupti {
   // environment (VIRTUAL_ENV). Errors: kNotFound; kUnsupported (a library without the activity interface: names what
   // it lacks).
   static Result<Cupti> load();
+  // The library alone, wherever it is. Errors: kNotFound.
+  static Result<Library> open_library();
 
   std::string path;
   uint32_t version = 0;  // CUPTI_API_VERSION of the library; 0: it does not say

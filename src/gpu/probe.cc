@@ -1,5 +1,6 @@
 #include "gpu/probe.h"
 
+#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -10,6 +11,13 @@ namespace {
 
 void ignore(void*, int, uint32_t, const void*) {}
 
+Result<Library> open_driver() {
+  auto library = Library::open({"STROBE_CUDA_LIBRARY", {"libcuda.so.1"}});
+  if (!library)
+    return unsupported(library.error().to_string() + " (no NVIDIA driver is installed, or it is not visible here)");
+  return library;
+}
+
 std::string cuda_version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -17,9 +25,8 @@ std::string cuda_version(int version) {
 }  // namespace
 
 Result<DriverFacts> probe_driver() {
-  auto library = Library::open({"STROBE_CUDA_LIBRARY", {"libcuda.so.1"}});
-  if (!library)
-    return unsupported(library.error().to_string() + " (no NVIDIA driver is installed, or it is not visible here)");
+  STROBE_ASSIGN(const Library opened, open_driver());
+  const Library* const library = &opened;
   int (*init)(unsigned) = nullptr;
   int (*count)(int*) = nullptr;
   int (*get_version)(int*) = nullptr;
@@ -34,6 +41,30 @@ Result<DriverFacts> probe_driver() {
   if (facts.devices < 1) return unsupported(driver_error(100));
   if (get_version != nullptr && get_version(&facts.version) != 0) facts.version = 0;
   return facts;
+}
+
+Result<std::vector<CudaDevice>> cuda_devices() {
+  STROBE_ASSIGN(const DriverFacts facts, probe_driver());
+  STROBE_ASSIGN(const Library library, open_driver());
+  int (*get)(int*, int) = nullptr;
+  int (*get_name)(char*, int, int) = nullptr;
+  int (*get_uuid)(uint8_t*, int) = nullptr;
+  library.find(get, "cuDeviceGet");
+  library.find(get_name, "cuDeviceGetName");
+  library.find(get_uuid, "cuDeviceGetUuid_v2");
+  if (get_uuid == nullptr) library.find(get_uuid, "cuDeviceGetUuid");
+  std::vector<CudaDevice> devices;
+  for (int number = 0; number < facts.devices; ++number) {
+    CudaDevice device{number, number, {}, {~uint64_t{0}, static_cast<uint64_t>(number)}};
+    if (get != nullptr && get(&device.handle, number) != 0) continue;
+    char name[256] = {};
+    if (get_name != nullptr && get_name(name, sizeof name - 1, device.handle) == 0) device.name = name;
+    uint8_t uuid[16] = {};
+    if (get_uuid != nullptr && get_uuid(uuid, device.handle) == 0) std::memcpy(device.uuid.data(), uuid, sizeof uuid);
+    devices.push_back(std::move(device));
+  }
+  if (devices.empty()) return unsupported(driver_error(100));
+  return devices;
 }
 
 Result<Subscription> Subscription::take(const Cupti& cupti) {

@@ -1,7 +1,10 @@
 // Whether GPU work can be collected here, and if not, why, in one line.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gpu/cupti.h"
 
@@ -14,6 +17,15 @@ struct DriverFacts {
 // Opens libcuda.so.1 (STROBE_CUDA_LIBRARY), initialises it and counts devices. Not to be called from within the
 // driver's own initialisation. Errors: kUnsupported, with the reason: no driver, no device, ...
 Result<DriverFacts> probe_driver();
+
+// A device as CUDA numbers it in this process.
+struct CudaDevice {
+  int number = 0, handle = 0;
+  std::string name;                // empty: not told
+  std::array<uint64_t, 2> uuid{};  // as CUPTI gives it, of its number where it is not told
+};
+// Those of probe_driver(). Errors: the same.
+Result<std::vector<CudaDevice>> cuda_devices();
 
 // A subscription is held while collecting, as a lock: the activity interface itself lets two clients spoil each other's
 // records.

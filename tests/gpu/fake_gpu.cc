@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "gpu/cupti_abi.h"
+#include "gpu/fake_metrics.h"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -150,6 +151,7 @@ EXPORTED void fake_reset() {
   s.buffer = nullptr;
   s.dropped = s.outstanding = 0;
   s.stepped_ns = 0;
+  strobe::gpu::testing::forget_kernels();
 }
 
 EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
@@ -172,6 +174,7 @@ EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
   if (launch->before_call_ns != 0) start = begin - static_cast<uint64_t>(launch->before_call_ns);
   if (launch->no_times != 0) start = end = 0;
   if (launch->kernel != nullptr) {
+    strobe::gpu::testing::note_kernel(start, end, launch->kernel);
     abi::KernelRecord record{};
     record.kind = abi::kConcurrentKernel;
     record.registers_per_thread = 32;

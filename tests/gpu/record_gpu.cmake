@@ -23,7 +23,7 @@ strobe_warnings(strobe_test_engine_fakegpu)
 
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET strobe AND TARGET strobe_inject)
-  foreach(noun record run sample)
+  foreach(noun record run sample metrics)
     add_test(NAME gpu.${noun} COMMAND ${Python3_EXECUTABLE} -m unittest -v ${noun}_gpu
              WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
     set_tests_properties(gpu.${noun} PROPERTIES TIMEOUT 600

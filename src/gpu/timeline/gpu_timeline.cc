@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/gpu_words.h"
 #include "gpu/collector.h"
 #include "gpu/log_file.h"
 #include "gpu/timeline/log_timeline.h"
@@ -52,7 +53,7 @@ int64_t zero_of_wall_clock(const trace::Timeline& timeline, const LogIndex& inde
   return timeline.utc_start_ns - (pair.realtime_ns - pair.monotonic_ns);
 }
 
-void add_device_facts(const LogIndex& index, Places& places, int32_t pid, bool of_nvml, Facts& facts) {
+void add_device_facts(const LogIndex& index, Places& places, int32_t pid, bool of_sampler, Facts& facts) {
   for (const auto& [id, device] : index.devices) {
     const int gpu = places.gpu(device.uuid, static_cast<int>(id & 0xffff));
     const std::string prefix = "gpu." + std::to_string(gpu) + ".";
@@ -61,7 +62,7 @@ void add_device_facts(const LogIndex& index, Places& places, int32_t pid, bool o
     };
     if (const auto& name = index.device_names.at(id); !name.empty()) facts[prefix + "name"] = name;
     put("memory_bytes", device.memory_bytes);
-    if (of_nvml) continue;
+    if (of_sampler) continue;
     put("memory_bytes_per_s", device.memory_kb_per_s * 1000);
     put("l2_bytes", device.l2_bytes);
     put("clock_hz", uint64_t{device.clock_khz} * 1000);
@@ -96,8 +97,22 @@ struct OneLog {
   fs::path path;
   int32_t pid = 0;
   LogIndex index;
-  bool of_nvml() const { return index.facts.count("gpu.sampler") != 0; }
+  bool of_sampler() const { return index.facts.count("gpu.sampler") != 0; }
+  // NVML numbers all devices of the machine, so its numbers come first.
+  int rank() const {
+    const auto found = index.facts.find("gpu.sampler");
+    return found == index.facts.end() ? 2 : found->second == "nvml" ? 0 : 1;
+  }
 };
+
+// "gpu.N.rest" of a log with N as all logs number the device.
+std::string renumbered(const std::string& key, const LogIndex& index, Places& places) {
+  const auto parsed = gpu_words::parse_counter(key);
+  if (!parsed) return key;
+  const auto device = index.devices.find(static_cast<uint32_t>(parsed->first));
+  if (device == index.devices.end()) return key;
+  return "gpu." + std::to_string(places.gpu(device->second.uuid, parsed->first)) + "." + std::string(parsed->second);
+}
 
 class Merge {
  public:
@@ -106,9 +121,7 @@ class Merge {
 
   Result<GpuSummary> run() {
     const int64_t ended_ns = timeline_.duration_ns;
-    // NVML numbers all devices of the machine, so its numbers come first.
-    std::stable_sort(logs_.begin(), logs_.end(),
-                     [](const OneLog& a, const OneLog& b) { return a.of_nvml() > b.of_nvml(); });
+    std::stable_sort(logs_.begin(), logs_.end(), [](const OneLog& a, const OneLog& b) { return a.rank() < b.rank(); });
     for (const OneLog& log : logs_) STROBE_TRY(add(log));
     // A range that was never ended lasts to the end of all.
     trace::Ranges& ranges = timeline_.ranges;
@@ -120,7 +133,7 @@ class Merge {
     // Finishing again counts again what it counted before.
     for (const auto& [kind, count] : faults)
       timeline_.losses.faults[kind] = std::max(timeline_.losses.faults[kind], count);
-    for (const OneLog& log : logs_) summary_.logs += log.of_nvml() ? 0 : 1;
+    for (const OneLog& log : logs_) summary_.logs += log.of_sampler() ? 0 : 1;
     return summary_;
   }
 
@@ -139,18 +152,18 @@ class Merge {
     }
     if (index.flush_timed_out) ++timeline_.losses.faults["GPU records that CUPTI did not give back at the end"];
     Facts& facts = timeline_.facts;
-    add_device_facts(index, places_, log.pid, log.of_nvml(), facts);
+    add_device_facts(index, places_, log.pid, log.of_sampler(), facts);
     add_place_facts(index, log.pid, facts);
     const std::string pid = "." + std::to_string(log.pid);
     for (const auto& [key, value] : index.facts) {
-      if (log.of_nvml() && key != "gpu.sampler") facts[key] = value;
-      if (!log.of_nvml()) facts[key + pid] = value;
+      if (log.of_sampler() && key != "gpu.sampler") facts[renumbered(key, index, places_)] = value;
+      if (!log.of_sampler()) facts[key + pid] = value;
     }
     if (const auto found = index.facts.find("gpu.collection"); found != index.facts.end()) {
       std::string& overall = facts["gpu.collection"];
       if (overall != "on") overall = found->second;
     }
-    if (log.of_nvml()) return {};
+    if (log.of_sampler()) return {};
     steps_ += events.clock().steps();
     uncertainty_ns_ = std::max(uncertainty_ns_, events.clock().uncertainty_ns());
     if (!index.ended && index.complete_to != 0) add_end_mark(events.time_of({index.complete_to}), log.pid);

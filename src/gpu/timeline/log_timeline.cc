@@ -308,6 +308,14 @@ void LogTimeline::event(const Sample& sample) {
   ++samples_;
 }
 
+void LogTimeline::event(const Metric& metric) {
+  if (clock_.to_monotonic_ns(metric.start.ns) < zero_ns_) return;  // sampling may begin before the recording
+  const int64_t time = time_of(metric.start);
+  add_counter("gpu." + std::to_string(gpu_of(metric.device)) + "." + std::string(timeline_.strings[text(metric.name)]),
+              time, pid_, metric.value);
+  ++samples_;
+}
+
 void LogTimeline::finish(GpuSummary& summary) {
   trace::Ranges& ranges = timeline_.ranges;
   for (size_t i = first_op_; i < timeline_.device_ops.size(); ++i) {

@@ -83,6 +83,7 @@ class LogTimeline {
   void event(const Memory& memory);
   void event(const Environment& environment);
   void event(const Sample& sample);
+  void event(const Metric& metric);
   template <typename Other>
   void event(const Other&) {}  // known from the index
 
