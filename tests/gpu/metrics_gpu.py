@@ -1,5 +1,6 @@
 """Hardware counters in `strobe record`, `strobe run`, experiments and doctor, with the stand-in's counters
 (fake_metrics.cc)."""
+import bisect
 import json
 import subprocess
 import sys
@@ -73,7 +74,7 @@ class Run(MetricsCase):
                 "fakegpu", "-q", "-o", self.out, "--format", "json", *BARE, *flags]
 
     def test_counters_beside_kernels(self):
-        [run] = json.loads(self.strobe(*self.command("--gpu-metrics", "--gpu-metrics-us", "50")).stdout)["runs"]
+        [run] = json.loads(self.strobe(*self.command("--gpu-metrics", "--gpu-metrics-us", "50", "--sessions", "1")).stdout)["runs"]
         trace = run["trace"]
         self.assertNotIn("GPU counters", " ".join(run["notes"]))
         self.assertGreater(len(self.counters(trace, "sm_busy_percent")), 100)
@@ -87,9 +88,21 @@ class Run(MetricsCase):
             self.assertGreater(row["filled_share"], 0)
             self.assertLess(row["filled_share"], 0.6)
             self.assertEqual(row["dram_write_percent"], 10)
-        # The tensor pipe works while gemm runs, and only then: what relu's samples have of it is gemm's part in them.
-        self.assertGreater(rows["gemm"]["tensor_percent"], 2 * rows["relu"]["tensor_percent"])
+        # The tensor pipe works while gemm runs, and only then.
+        self.assertGreater(rows["gemm"]["tensor_percent"], rows["relu"]["tensor_percent"])
         self.assertGreater(rows["relu"]["fma_percent"], rows["gemm"]["fma_percent"])
+        # The same by hand: gemm has nothing beside it.
+        self.assertEqual(rows["gemm"]["alone_share"], 1)
+        points = self.counters(trace, "tensor_percent")
+        gemms = self.rows(trace, """SELECT k.start, k.end FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s
+                                    ON s.id = k.shortName WHERE s.value LIKE 'gemm%' ORDER BY 1""")
+        weighted = weight = 0
+        for start, end in gemms:
+            first = bisect.bisect_right(points, (start, 101)) - 1
+            for time, value in points[max(0, first):first + 4]:
+                part = max(0, min(end, time + 50_000) - max(start, time))
+                weighted, weight = weighted + part * value, weight + part
+        self.assertAlmostEqual(rows["gemm"]["tensor_percent"], weighted / weight, delta=0.02 * weighted / weight)
         [stage] = self.answer("kernels", trace, "--metrics", "--by", "stage", "--filter", "infer")
         self.assertEqual((stage["stage"], stage["count"], stage["alone_share"]), ("infer", 1200, 1))
         self.refused(self.strobe("kernels", trace, "--metrics", "--by", "colour", code=2), "tenant")
