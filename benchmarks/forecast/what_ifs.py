@@ -142,6 +142,7 @@ def main():
                 if change[0] == "add":
                     added = {change[1]: tenant_of(change[1])}
                     traces[phase, "solo"] = run(f"solo_{b}_{phase}", added, policy, None, offsets, args.seconds)
+            traces[phase, "again"] = run(f"again_{b}_{phase}", base, policy, None, offsets, args.seconds)
             time.sleep(args.pause)
         print(f"base {b + 1}/{len(BASES)} measured", file=sys.stderr, flush=True)
         if args.measure:
@@ -156,7 +157,7 @@ def main():
                         found.setdefault(name, []).append([np.quantile(values, 0.5), np.quantile(values, 0.99)])
             return {name: np.mean(of, axis=0) for name, of in found.items() if len(of) == PHASES}
 
-        before = figures(None)
+        before, again = figures(None), figures("again")
         for c, change in enumerate(changes):
             predicted = {}
             for phase in range(PHASES):
@@ -177,7 +178,10 @@ def main():
             for name, measured in figures(c).items():
                 row = {"change": number, "what": " ".join(map(str, change)), "base": b, "policy": policy, "tenant": name}
                 row["measured"] = list(measured)
-                row["measured_before"] = list(before[name]) if name in before else None
+                row["measured_before"] = row["noise"] = None
+                if name in before and name in again:
+                    row["measured_before"] = list((before[name] + again[name]) / 2)
+                    row["noise"] = list(abs(again[name] / before[name] - 1))
                 for kind in ("what_if", "equal_share", "no_interference", "before"):
                     if (name, kind) in predicted:
                         row[kind] = list(np.mean(predicted[name, kind], axis=0))
@@ -198,16 +202,18 @@ def main():
             line += f"  {which} p50 {100 * error[0]:5.1f} % p99 {100 * error[1]:5.1f} %"
         print(line)
     for q, label in ((0, "p50"), (1, "p99")):
-        right = []
-        for row in rows:
-            if row["measured_before"] is None:
-                continue
+        known = [row for row in rows if row["measured_before"] is not None]
+        right, clear = [], []
+        for row in known:
             real = row["measured"][q] / row["measured_before"][q] - 1
             said = row["what_if"][q] / row.get("before", row["measured_before"])[q] - 1
             if abs(real) > 0.05:
                 right.append(float(said * real > 0))
-        print(f"direction of {label} right in {int(sum(right))} of {len(right)} changes larger than 5 %"
-              f" ({100 * statistics.mean(right):.0f} %)")
+                if abs(real) > row["noise"][q]:
+                    clear.append(right[-1])
+        print(f"{label}: unchanged runs differ by {100 * statistics.median(row['noise'][q] for row in known):.1f} %; direction"
+              f" right in {int(sum(right))} of {len(right)} changes larger than 5 % ({100 * statistics.mean(right):.0f} %), in"
+              f" {int(sum(clear))} of the {len(clear)} larger than the noise, too ({100 * statistics.mean(clear):.0f} %)")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ struct Event {
   int32_t worker;  // kNone: what follows happens
   uint32_t version;
   int32_t frame = kNone;  // arrives at last
-  int32_t cores = kNone;  // are looked at for idle ones
+  int32_t cores = kNone;  // are looked at for idle ones; or, with a turn, whether it is over on one of them
+  int32_t core = 0;
+  uint64_t turn = 0;
   bool operator>(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
 };
 
@@ -42,12 +44,14 @@ struct Worker {
   bool gave_way = false;
   double left_ns = 0, rate = 1, since = 0, slice_left = kNever;
   double of_resource = 1, of_cores = 1, of_memory = 1;  // factors of its rate
+  double left_cores_ns = -1;                            // when it was on a core last
   std::vector<int32_t> to_hand_over;
   int32_t goes_on_with = kNone;
 };
 
 struct Server {
   int32_t worker = kNone, last_tenant = kNone;
+  int32_t released_by = kNone;  // a worker
 };
 
 struct Waiting {
@@ -84,7 +88,8 @@ class Engine {
         servers_[i].resize(static_cast<size_t>(std::clamp(model.resources[i].capacity, 1.0, 1e4)));
     for (const TenantResource& resource : model.resources)
       run_queues_.emplace_back(static_cast<size_t>(std::clamp(resource.capacity, 1.0, 4096.0)),
-                               model.run_queues.balance_ns.empty());
+                               model.run_queues.balance_ns.empty(), !model.run_queues.turn_ns.empty());
+    for (const RunQueues& queues : run_queues_) turns_.emplace_back(queues.cores(), 0);
     is_uneven_.assign(model.resources.size(), false);
     for (const ReplayTenant& tenant : model.tenants)
       source_core_.push_back(
@@ -117,10 +122,14 @@ class Engine {
   void refresh_cores(int32_t resource);
   void refresh_memory();
   void watch_balance(int32_t resource);
+  void watch_turns(int32_t resource);
+  void end_turn(const Event& event);
+  void woken_by(int32_t worker);
   void balance(int32_t resource);
   double drawn(const std::vector<double>& quantiles) {
     return quantiles.empty() ? 0 : quantile_sorted(quantiles, std::uniform_real_distribution<double>(0, 1)(random_));
   }
+  bool is_drawn(double share) { return share > 0 && std::uniform_real_distribution<double>(0, 1)(random_) < share; }
   void advance(Worker& worker) {
     worker.left_ns -= (now_ - worker.since) * worker.rate;
     worker.slice_left -= now_ - worker.since;
@@ -168,9 +177,10 @@ class Engine {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<int32_t> arrivals_;
   std::mt19937_64 random_;
-  std::vector<int32_t> source_core_;  // by tenant: on which its frames come
-  std::vector<bool> is_uneven_;       // by resource: an idle core will look for work
-  int32_t waker_core_ = kNone;        // of the worker that is being woken up by its source
+  std::vector<int32_t> source_core_;          // by tenant: on which its frames come
+  std::vector<bool> is_uneven_;               // by resource: an idle core will look for work
+  std::vector<std::vector<uint64_t>> turns_;  // by resource and core: the turn whose end is an event
+  Joining waker_;                             // of the worker that is being woken up
   uint64_t order_ = 0, asked_ = 0;
   double now_ = 0;
   ReplayResult result_;
@@ -229,6 +239,7 @@ void Engine::refresh_cores(int32_t resource) {
   }
   refresh_memory();
   watch_balance(resource);
+  watch_turns(resource);
 }
 
 // Whoever runs on another core slows by the matrix, as much of the time as it runs.
@@ -278,6 +289,42 @@ void Engine::balance(int32_t resource) {
   refresh_cores(resource);
 }
 
+// Who is first on a core that others wait for has a turn.
+void Engine::watch_turns(int32_t resource) {
+  if (!has_run_queues(resource)) return;
+  const RunQueues& queues = run_queues_[static_cast<size_t>(resource)];
+  for (size_t core = 0; core < queues.cores(); ++core) {
+    uint64_t& known = turns_[static_cast<size_t>(resource)][core];
+    const uint64_t turn = queues.turn(core);
+    if (turn == 0 || turn == known) continue;
+    known = turn;
+    Event end{now_ + std::max(1.0, drawn(model_.run_queues.turn_ns)), ++order_, kNone, 0};
+    end.cores = resource;
+    end.core = static_cast<int32_t>(core);
+    end.turn = turn;
+    events_.push(end);
+  }
+}
+
+void Engine::end_turn(const Event& event) {
+  RunQueues& queues = run_queues_[static_cast<size_t>(event.cores)];
+  if (queues.turn(static_cast<size_t>(event.core)) != event.turn) return;
+  queues.end_turn(static_cast<size_t>(event.core));
+  refresh_cores(event.cores);
+}
+
+// What joins the cores next is woken up by that worker, which hands something over to it.
+void Engine::woken_by(int32_t number) {
+  waker_ = {};
+  if (number == kNone || model_.run_queues.turn_ns.empty()) return;
+  const int32_t cores = model_.tenants[static_cast<size_t>(workers_[static_cast<size_t>(number)].tenant)].cpu;
+  if (cores == kNone || !has_run_queues(cores)) return;
+  const size_t core = run_queues_[static_cast<size_t>(cores)].core_of(number);
+  if (core >= run_queues_[static_cast<size_t>(cores)].cores()) return;
+  waker_.waker = static_cast<int32_t>(core);
+  waker_.stays_with_waker = is_drawn(model_.run_queues.hand_over_stays);
+}
+
 // A worker begins to run its operation.
 void Engine::join(int32_t number) {
   Worker& worker = workers_[static_cast<size_t>(number)];
@@ -303,8 +350,9 @@ void Engine::join(int32_t number) {
   }
   if (const int32_t cores = cores_of(worker); cores != kNone) {
     on_cores_[static_cast<size_t>(cores)].push_back(number);
-    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].join(number, operation.cores, waker_core_);
-    waker_core_ = kNone;
+    if (worker.left_cores_ns == now_) waker_ = {.goes_on = true};
+    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].join(number, operation.cores, waker_);
+    waker_ = {};
     refresh_cores(cores);
   }
 }
@@ -323,6 +371,7 @@ void Engine::leave(int32_t number) {
     refresh_running(operation.resource);
   if (const int32_t cores = cores_of(worker); cores != kNone && drop_from(on_cores_[static_cast<size_t>(cores)])) {
     if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].leave(number);
+    worker.left_cores_ns = now_;
     refresh_cores(cores);
   }
 }
@@ -386,7 +435,9 @@ void Engine::finish_operation(int32_t number) {
   Worker& worker = workers_[static_cast<size_t>(number)];
   ++worker.operation;
   if (worker.server != kNone && !keeps_server(worker)) {
-    servers_[static_cast<size_t>(worker.held)][static_cast<size_t>(worker.server)].worker = kNone;
+    Server& server = servers_[static_cast<size_t>(worker.held)][static_cast<size_t>(worker.server)];
+    server.worker = kNone;
+    server.released_by = number;
     touched_.push_back(worker.held);
     worker.server = worker.held = kNone;
   }
@@ -440,7 +491,9 @@ bool Engine::hand_over(int32_t number) {
       worker.to_hand_over.pop_back();
       const int32_t other = pool.idle.back();
       pool.idle.pop_back();
+      woken_by(number);
       take(other, {worker.frame, stage});
+      waker_ = {};
       continue;
     }
     if (stage_of(worker.frame, worker.stage).pushes && room > 0 && static_cast<int64_t>(pool.queue.size()) >= room) {
@@ -500,10 +553,15 @@ void Engine::arrive(int32_t number) {
   if (!pool.idle.empty() && pool.queue.empty()) {
     const int32_t worker = pool.idle.back();
     pool.idle.pop_back();
-    const bool is_woken = tenant.cpu != kNone && has_run_queues(tenant.cpu) && !model_.run_queues.balance_ns.empty();
-    waker_core_ = is_woken ? source_core_[static_cast<size_t>(frame.tenant)] : kNone;
+    if (tenant.cpu != kNone && has_run_queues(tenant.cpu) && !model_.run_queues.balance_ns.empty()) {
+      waker_.waker = source_core_[static_cast<size_t>(frame.tenant)];
+      const RunQueues& queues = run_queues_[static_cast<size_t>(tenant.cpu)];
+      const size_t before = queues.core_of(worker);
+      const bool finds_its_own_idle = before != static_cast<size_t>(waker_.waker) && !queues.is_busy(before);
+      waker_.stays_with_waker = !finds_its_own_idle && is_drawn(model_.run_queues.wake_up_stays);
+    }
     take(worker, {number, 0});
-    waker_core_ = kNone;
+    waker_ = {};
     return;
   }
   if (tenant.drop != DropPolicy::kNever && tenant.queue_depth > 0) {
@@ -565,7 +623,9 @@ void Engine::serve(int32_t resource) {
       ++worker.version;
       schedule(now_ + static_cast<double>(what.switch_ns), number);
     } else {
+      woken_by(server.released_by);
       join(number);
+      waker_ = {};
     }
   }
 }
@@ -592,6 +652,8 @@ ReplayResult Engine::run() {
       now_ = event.time;
       if (event.frame != kNone)
         arrive(event.frame);
+      else if (event.turn != 0)
+        end_turn(event);
       else
         balance(event.cores);
     } else {

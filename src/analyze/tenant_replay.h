@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,10 @@ struct ReplayModel {
 // Of each frame of the trace, whose work is what blame found to be intrinsic. Frames that did not run take over the
 // work of the one before them of their tenant.
 ReplayModel replay_model(const BlameAnalysis& analysis);
+
+// Of the hand-overs of a server to somebody who waited for it the share after which whoever handed it over waited for a
+// core to do the rest of its stage (RunQueueTimes::hand_over_stays); nothing where there were too few to tell.
+std::optional<double> hand_over_stays(const TenantTrace& trace);
 
 struct ReplayResult {
   std::vector<double> done_ns;     // by frame; infinity: dropped or left out

@@ -21,6 +21,8 @@ class Modeller {
     for (const TenantInfo& tenant : trace_.tenants)
       model_.tenants.push_back({tenant.name, tenant.priority, tenant.queue_depth, tenant.drop, tenant.cpu, true});
     model_.resources = trace_.resources;
+    // Nobody is served by memory: it is no device, and was added last.
+    if (trace_.memory != kNone) model_.resources.resize(static_cast<size_t>(trace_.memory));
     model_.classes = trace_.classes;
     model_.slowdown = trace_.slowdown;
     model_.saturation = trace_.saturation;
@@ -215,6 +217,38 @@ void Modeller::make_works() {
 
 ReplayModel replay_model(const BlameAnalysis& analysis) {
   return Modeller(analysis).make();
+}
+
+std::optional<double> hand_over_stays(const TenantTrace& trace) {
+  constexpr int64_t kSoon = 1'000'000, kWaited = 300'000;  // ns
+  constexpr int kFew = 20;
+  std::vector<std::vector<const TenantOperation*>> served(trace.resources.size());  // by their starts
+  for (const TenantOperation& operation : trace.operations)
+    if (operation.resource != kNone && operation.stage != kNone &&
+        trace.resources[static_cast<size_t>(operation.resource)].kind == ResourceKind::kExclusive)
+      served[static_cast<size_t>(operation.resource)].push_back(&operation);
+  int all = 0, stay = 0;
+  for (auto& of : served) {
+    std::sort(of.begin(), of.end(), [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+    for (size_t i = 0; i + 1 < of.size(); ++i) {
+      const TenantOperation &before = *of[i], &next = *of[i + 1];
+      const bool is_handed_over = next.tenant != before.tenant && next.ready_ns < before.end_ns &&
+                                  next.start_ns >= before.end_ns && next.start_ns < before.end_ns + kSoon;
+      const TenantStage& stage = trace.stages[static_cast<size_t>(before.stage)];
+      // What its thread waited for a core between its operations and after them.
+      int64_t waited = stage.runnable_ns;
+      bool is_last = true;
+      for (int32_t k = stage.first_operation; k < stage.first_operation + stage.operation_count; ++k) {
+        const TenantOperation& own = trace.operations[static_cast<size_t>(k)];
+        waited -= own.runnable_ns;
+        is_last &= own.start_ns <= before.start_ns;
+      }
+      if (!is_handed_over || !is_last || stage.cpu_ns < 0) continue;
+      ++all;
+      stay += waited > kWaited ? 1 : 0;
+    }
+  }
+  return all < kFew ? std::nullopt : std::optional(static_cast<double>(stay) / all);
 }
 
 std::vector<double> finished_latencies(const ReplayModel& model, const ReplayResult& result, int32_t tenant) {

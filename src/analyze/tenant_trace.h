@@ -163,9 +163,16 @@ Result<TenantTrace> tenant_trace(const trace::Timeline& timeline);
 struct RunQueueTimes {
   std::vector<double> wake_up_ns;  // until a thread that wakes up on a busy core runs
   std::vector<double> balance_ns;  // until an idle core takes a thread from one that has two; empty: at once
+  std::vector<double>
+      turn_ns;  // that a thread which was put first on its core has there; empty: cores are shared evenly
+  // How often a thread that wakes up takes its waker's core away from whoever is on it although another one is idle:
+  // from its waker itself, which hands a server or a frame over and goes on; from a third one, which the waker (a
+  // source) had interrupted. From 0 to 1; of use with turn_ns.
+  double hand_over_stays = 0, wake_up_stays = 0;
 };
 
-// {"classes":[...],"a":[[...]],"saturation":x,"of":"cores","wake_up_ms":[...],"balance_ms":[...]}: what was measured
+// {"classes":[...],"a":[[...]],"saturation":x,"of":"cores","wake_up_ms":[...],"balance_ms":[...],"turn_ms":[...],
+// "hand_over_stays":x,"wake_up_stays":x}: what was measured
 // once of a device, instead of the trace's facts. a[x][y]: time of x beside y over time of x alone, less 1. Errors:
 // kBadData.
 struct Calibration {

@@ -284,7 +284,8 @@ Result<Calibration> parse_calibration(const std::string& text) {
   }
   constexpr double kMs = 1e6, kMostMs = 1e6;
   for (const auto& [key, times] : {std::pair("wake_up_ms", &calibration.run_queues.wake_up_ns),
-                                   std::pair("balance_ms", &calibration.run_queues.balance_ns)}) {
+                                   std::pair("balance_ms", &calibration.run_queues.balance_ns),
+                                   std::pair("turn_ms", &calibration.run_queues.turn_ns)}) {
     if (!json.contains(key) || json[key].is_null()) continue;
     if (!json[key].is_array()) return bad_data("'" + std::string(key) + "': expected numbers that rise");
     for (const auto& value : json[key]) {
@@ -293,6 +294,12 @@ Result<Calibration> parse_calibration(const std::string& text) {
         return bad_data("'" + std::string(key) + "': expected numbers that rise");
       times->push_back(ms * kMs);
     }
+  }
+  for (const auto& [key, share] : {std::pair("hand_over_stays", &calibration.run_queues.hand_over_stays),
+                                   std::pair("wake_up_stays", &calibration.run_queues.wake_up_stays)}) {
+    if (!json.contains(key) || json[key].is_null()) continue;
+    *share = json[key].is_number() ? json[key].get<double>() : -1;
+    if (!(*share >= 0 && *share <= 1)) return bad_data("'" + std::string(key) + "': expected a number from 0 to 1");
   }
   return calibration;
 }

@@ -459,7 +459,11 @@ Result<TenantWhatIf> what_if_tenants(const Timeline& timeline, const TenantWhatI
   const BlameAnalysis analysis = blame(std::move(trace));
   ReplayModel recorded = replay_model(analysis);
   // What sources waited for their cores is part of the recorded arrivals.
-  if (options.calibration) recorded.run_queues.balance_ns = options.calibration->run_queues.balance_ns;
+  if (options.calibration) {
+    recorded.run_queues = options.calibration->run_queues;
+    recorded.run_queues.wake_up_ns.clear();
+    if (const auto seen = hand_over_stays(analysis.trace)) recorded.run_queues.hand_over_stays = *seen;
+  }
   const Question question(timeline, std::move(recorded));
   ReplayModel changed = question.model();
   STROBE_TRY(question.change(changed, options));

@@ -2,15 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <random>
 #include <thread>
 
 #include "base/statistics.h"
@@ -70,146 +64,6 @@ Result<double> measured(Kind kind, const Kind* neighbour, const CalibrationOptio
   return result;
 }
 
-// In equal steps from 0 to 1.
-std::vector<double> quantiles_of(std::vector<double> values) {
-  constexpr int kSteps = 20;
-  std::sort(values.begin(), values.end());
-  std::vector<double> made;
-  for (int i = 0; i <= kSteps && !values.empty(); ++i)
-    made.push_back(quantile_sorted(values, static_cast<double>(i) / kSteps));
-  return made;
-}
-
-// A thread that is busy for as long as it lives, on one core until it may use others.
-class BusyThread {
- public:
-  explicit BusyThread(int core)
-      : home_(core), thread_([this] {
-          bound_ = collect::bind_to_cores(std::to_string(home_));
-          id_ = ::gettid();
-          while (!done_) {
-            spin_rounds(Kind::kCompute, kRounds / 20);
-            if (left_ns_ == 0 && ::sched_getcpu() != home_) left_ns_ = monotonic_ns();
-          }
-        }) {
-    while (id_ == 0) std::this_thread::yield();
-  }
-  ~BusyThread() {
-    done_ = true;
-    thread_.join();
-  }
-  BusyThread(const BusyThread&) = delete;
-  BusyThread& operator=(const BusyThread&) = delete;
-
-  const Result<void>& bound() const { return bound_; }
-  void may_use(std::initializer_list<int> cores) const {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
-    ::sched_setaffinity(id_, sizeof set, &set);
-  }
-  void forget() { left_ns_ = 0; }
-  int64_t left_ns() const { return left_ns_; }  // when it left its core; 0: it did not
-
- private:
-  const int home_;
-  std::atomic<bool> done_{false};
-  std::atomic<pid_t> id_{0};
-  std::atomic<int64_t> left_ns_{0};
-  Result<void> bound_;
-  std::thread thread_;
-};
-
-// Works in spells, as tenants do, and tells when: a kernel leaves a thread its core for a while after it woke up.
-class SpellThread {
- public:
-  explicit SpellThread(int core)
-      : thread_([this, core] {
-          bound_ = collect::bind_to_cores(std::to_string(core));
-          constexpr std::chrono::milliseconds kSpell(10), kRest(3);
-          is_up_ = true;
-          while (!done_) {
-            began_ns_ = monotonic_ns();
-            const auto until = std::chrono::steady_clock::now() + kSpell;
-            while (std::chrono::steady_clock::now() < until) spin_rounds(Kind::kCompute, kRounds / 20);
-            ended_ns_ = monotonic_ns();
-            std::this_thread::sleep_for(kRest);
-          }
-        }) {
-    while (!is_up_) std::this_thread::yield();
-  }
-  ~SpellThread() {
-    done_ = true;
-    thread_.join();
-  }
-  SpellThread(const SpellThread&) = delete;
-  SpellThread& operator=(const SpellThread&) = delete;
-  const Result<void>& bound() const { return bound_; }
-  // At a time in the latest spell; asked soon after it.
-  bool was_busy(int64_t ns) const { return began_ns_ <= ns && (ended_ns_ < began_ns_ || ended_ns_ > ns); }
-
- private:
-  std::atomic<bool> done_{false}, is_up_{false};
-  std::atomic<int64_t> began_ns_{0}, ended_ns_{0};
-  Result<void> bound_;
-  std::thread thread_;
-};
-
-// A thread that sleeps until drawn times on a core on which another one works: how late it is, in ms, beyond what it is
-// (in the median) where nobody else is.
-Result<std::vector<double>> wake_ups(const CalibrationOptions& options) {
-  std::vector<double> late, idle;
-  SpellThread spells(options.cores[0]);
-  STROBE_TRY(Result<void>(spells.bound()));
-  Result<void> bound;
-  std::thread sleeper([&] {
-    bound = collect::bind_to_cores(std::to_string(options.cores[0]));
-    constexpr double kMeanNs = 8e6;
-    std::mt19937 random(1);
-    std::exponential_distribution<double> apart(1 / kMeanNs);
-    for (int i = 0; bound && i < options.wake_ups && !(options.stop != nullptr && options.stop->load()); ++i) {
-      const int64_t due = monotonic_ns() + static_cast<int64_t>(apart(random));
-      std::this_thread::sleep_until(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(due)));
-      (spells.was_busy(due) ? late : idle).push_back(static_cast<double>(monotonic_ns() - due) / 1e6);
-    }
-  });
-  sleeper.join();
-  STROBE_TRY(std::move(bound));
-  const double usual = idle.empty() ? 0 : quantile(std::move(idle), 0.5);
-  for (double& ms : late) ms = std::max(0.0, ms - usual);
-  return late;
-}
-
-// Two busy threads on one core, of which one could run on the other core, where a third thread, which let them, has
-// just gone to sleep: when one of them is there, in ms.
-Result<std::vector<double>> balances(const CalibrationOptions& options) {
-  constexpr std::chrono::milliseconds kLongest(40);
-  BusyThread a(options.cores[0]), b(options.cores[0]);
-  STROBE_TRY(Result<void>(a.bound()));
-  STROBE_TRY(Result<void>(b.bound()));
-  std::vector<double> taken;
-  Result<void> bound;
-  std::thread waker([&] {
-    bound = collect::bind_to_cores(std::to_string(options.cores[1]));
-    std::mt19937 random(2);
-    for (int i = 0; bound && i < options.balances && !(options.stop != nullptr && options.stop->load()); ++i) {
-      for (const BusyThread* thread : {&a, &b}) thread->may_use({options.cores[0]});
-      std::this_thread::sleep_for(std::chrono::microseconds(10'000 + random() % 4000));
-      for (BusyThread* thread : {&a, &b}) thread->forget();
-      const int64_t begin = monotonic_ns();
-      for (const BusyThread* thread : {&a, &b}) thread->may_use({options.cores[0], options.cores[1]});
-      std::this_thread::sleep_for(kLongest);
-      double ms = static_cast<double>(kLongest.count());
-      for (const BusyThread* thread : {&a, &b})
-        if (thread->left_ns() > begin) ms = std::min(ms, static_cast<double>(thread->left_ns() - begin) / 1e6);
-      taken.push_back(ms);
-    }
-  });
-  waker.join();
-  STROBE_TRY(std::move(bound));
-  return taken;
-}
-
 }  // namespace
 
 Result<PairCalibration> calibrate(const CalibrationOptions& options) {
@@ -232,14 +86,10 @@ Result<PairCalibration> calibrate(const CalibrationOptions& options) {
     auto& row = result.a.emplace_back();
     for (size_t y = 0; y < kKinds.size(); ++y) row.push_back(quantile(slower[x][y], 0.5));
   }
-  if (options.wake_ups > 0) {
-    STROBE_ASSIGN(std::vector<double> late, wake_ups(options));
-    result.wake_up_ms = quantiles_of(std::move(late));
-  }
-  if (options.balances > 0) {
-    STROBE_ASSIGN(std::vector<double> taken, balances(options));
-    result.balance_ms = quantiles_of(std::move(taken));
-  }
+  RunQueueProbeOptions queues = options.run_queues;
+  queues.cores = options.cores;
+  queues.stop = options.stop;
+  STROBE_ASSIGN(result.run_queues, probe_run_queues(queues));
   result.seconds = static_cast<double>(monotonic_ns() - begin) / 1e9;
   return result;
 }
@@ -257,8 +107,12 @@ std::string calibration_json(const PairCalibration& calibration) {
     for (const auto& [other, beside] : kClasses) row.push_back(calibration.a[like][beside]);
     out["a"].push_back(row);
   }
-  if (!calibration.wake_up_ms.empty()) out["wake_up_ms"] = calibration.wake_up_ms;
-  if (!calibration.balance_ms.empty()) out["balance_ms"] = calibration.balance_ms;
+  const RunQueueProbe& queues = calibration.run_queues;
+  if (!queues.wake_up_ms.empty()) out["wake_up_ms"] = queues.wake_up_ms;
+  if (!queues.balance_ms.empty()) out["balance_ms"] = queues.balance_ms;
+  if (!queues.turn_ms.empty()) out["turn_ms"] = queues.turn_ms;
+  if (queues.hand_over_stays) out["hand_over_stays"] = *queues.hand_over_stays;
+  if (queues.wake_up_stays) out["wake_up_stays"] = *queues.wake_up_stays;
   out["seconds"] = calibration.seconds;
   return out.dump(2) + "\n";
 }

@@ -65,23 +65,60 @@ TEST(RunQueues, AnIdleCoreTakesAThreadWhenItIsTold) {
   EXPECT_EQ(queues.speed(2), 1);
 }
 
+// A thread that wakes up goes before the one that runs, which has its next turn when the other's is over.
+TEST(RunQueues, ThreadsOfACoreTakeTurns) {
+  RunQueues queues(2, false, true);
+  queues.join(0, 1, {.waker = 0});
+  EXPECT_EQ(queues.turn(0), 0u);  // nobody waits
+  queues.join(1, 1, {.waker = 0, .stays_with_waker = true});
+  EXPECT_EQ(queues.speed(0), 0);
+  EXPECT_EQ(queues.speed(1), 1);
+  const uint64_t turn = queues.turn(0);
+  EXPECT_NE(turn, 0u);
+  // From one operation to the next its turn goes on.
+  queues.leave(1);
+  EXPECT_EQ(queues.speed(0), 1);
+  queues.join(1, 1, {.goes_on = true});
+  EXPECT_EQ(queues.speed(1), 1);
+  EXPECT_EQ(queues.turn(0), turn);
+  queues.end_turn(0);
+  EXPECT_EQ(queues.speed(0), 1);
+  EXPECT_EQ(queues.speed(1), 0);
+  EXPECT_NE(queues.turn(0), turn);
+  // The idle core takes the one that waits.
+  queues.balance();
+  EXPECT_EQ(queues.speed(0) + queues.speed(1), 2);
+  EXPECT_EQ(queues.core_of(1), 1u);
+}
+
+// What a worker of several threads gets is not known turn by turn.
+TEST(RunQueues, BesideAWorkerOfSeveralThreadsCoresAreShared) {
+  RunQueues queues(2, false, true);
+  queues.join(0, 2);
+  queues.join(1, 1);
+  EXPECT_EQ(queues.turn(0), 0u);
+  EXPECT_EQ(queues.turn(1), 0u);
+  EXPECT_EQ(queues.speed(0), 0.5);
+  EXPECT_EQ(queues.speed(1), 0.5);
+}
+
 // While a source runs, its core is not idle, however little it does there.
 TEST(RunQueues, WhoIsWokenFromTheIdleCoreStaysOnItsOwn) {
   RunQueues queues(2, false);
-  queues.join(0, 1, 0);  // core 0, where its waker is
+  queues.join(0, 1, {.waker = 0});  // core 0, where its waker is
   queues.leave(0);
-  queues.join(1, 1, 0);
-  queues.join(0, 1, 1);  // its core is busy, its waker on the other one
+  queues.join(1, 1, {.waker = 0});
+  queues.join(0, 1, {.waker = 1});  // its core is busy, its waker on the other one
   EXPECT_EQ(queues.speed(0), 0.5);
   EXPECT_EQ(queues.speed(1), 0.5);
   queues.leave(0);
-  queues.join(0, 1, 0);  // its waker is on the busy core: the other one is idle
+  queues.join(0, 1, {.waker = 0});  // its waker is on the busy core: the other one is idle
   EXPECT_EQ(queues.speed(0), 1);
   EXPECT_EQ(queues.speed(1), 1);
   queues.leave(1);
   queues.leave(0);
-  queues.join(0, 1, 0);  // both are idle: to its waker
-  queues.join(1, 1, 1);
+  queues.join(0, 1, {.waker = 0});  // both are idle: to its waker
+  queues.join(1, 1, {.waker = 1});
   EXPECT_EQ(queues.speed(0), 0.5);
   EXPECT_EQ(queues.speed(1), 0.5);
 }

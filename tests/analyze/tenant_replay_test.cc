@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <set>
 
+#include "tenant_maker.h"
+
 namespace strobe::analyze {
 namespace {
+
+using test::TenantMaker;
 
 constexpr double kMs = 1e6;
 
@@ -56,6 +60,71 @@ TEST(TenantReplay, ASourceWaitsForItsBusyCore) {
   EXPECT_NEAR(result.latency_ns[1] / kMs, 3 + 8, 1e-6);
   model.interference = Interference::kNone;
   EXPECT_NEAR(replay(model).latency_ns[1] / kMs, 4, 1e-6);
+}
+
+// The second one has the core from 1 to 3, from 5 on again and is done at 7.
+TEST(TenantReplay, ThreadsOfACoreTakeTurns) {
+  ReplayModel model = model_of(1, {{0, 10}, {1, 4}});
+  model.run_queues.turn_ns = {2 * kMs, 2 * kMs};
+  const ReplayResult result = replay(model);
+  EXPECT_NEAR(result.latency_ns[1] / kMs, 6, 1e-6);
+  EXPECT_NEAR(result.latency_ns[0] / kMs, 14, 1e-6);
+}
+
+// Two on a device that serves one. The first one, done at 5, has a little left to do, on the core that the second one
+// takes from it when it is woken up, or does not take.
+TEST(TenantReplay, WhoHandsADeviceOverMayLoseItsCore) {
+  ReplayModel model = model_of(2, {{0, 5}, {0, 10}});
+  TenantResource device;
+  device.kind = ResourceKind::kExclusive;
+  model.resources.push_back(device);
+  for (ReplayOperation& operation : model.operations) {
+    operation.resource = 1;
+    operation.name = 1;
+  }
+  ReplayOperation tail = model.operations[0];
+  tail.resource = 0;
+  tail.service_ns = 0.05 * kMs;
+  model.operations.insert(model.operations.begin() + 1, tail);
+  model.stages[0].operation_count = 2;
+  model.stages[1].first_operation = 2;
+  model.run_queues.turn_ns = {3 * kMs, 3 * kMs};
+  model.run_queues.balance_ns = {100 * kMs, 100 * kMs};
+  ReplayResult result = replay(model);
+  EXPECT_NEAR(result.latency_ns[0] / kMs, 5.05, 1e-6);
+  EXPECT_NEAR(result.latency_ns[1] / kMs, 15, 1e-6);
+  model.run_queues.hand_over_stays = 1;
+  result = replay(model);
+  EXPECT_NEAR(result.latency_ns[0] / kMs, 8.05, 1e-6);
+  EXPECT_NEAR(result.latency_ns[1] / kMs, 15.05, 1e-6);
+}
+
+// What the trace itself tells of it: b waits for what a has, and a third of a's stages wait for a core after they gave
+// it.
+TEST(TenantReplay, HandOversThatStayAreCounted) {
+  for (const int64_t frames : {30, 10}) {
+    TenantMaker maker("a,b");
+    maker.timeline.facts["tenants.resource.device"] = "exclusive=1";
+    const int32_t a = maker.lane(1), b = maker.lane(2);
+    for (int64_t i = 0; i < frames; ++i) {
+      const int64_t at = 20'000 * i, rest = i % 3 == 0 ? 4'000 : 50;
+      maker.frame("a", a, i, at, at + 5'000 + rest);
+      const int32_t stage = maker.stage("a", a, i, "infer", at, at + 5'000 + rest);
+      maker.argument(stage, "cpu_ns", int64_t{5'050'000});
+      maker.argument(stage, "runnable_ns", (rest - 50) * 1000);
+      maker.operation("net", a, "device", "compute", at, at, at + 5'000);
+      maker.frame("b", b, i, at + 1'000, at + 11'000);
+      maker.stage("b", b, i, "infer", at + 1'000, at + 11'000);
+      maker.operation("net", b, "device", "compute", at + 1'000, at + 5'010, at + 11'000);
+    }
+    const auto trace = tenant_trace(maker.finish());
+    ASSERT_TRUE(trace) << trace.error().to_string();
+    const auto share = hand_over_stays(*trace);
+    EXPECT_EQ(share.has_value(), frames >= 20);
+    if (share) {
+      EXPECT_DOUBLE_EQ(*share, 1.0 / 3);
+    }
+  }
 }
 
 // a and b take a core each, c comes to one of them. When the other is done, its core is idle for the time of balance.

@@ -115,7 +115,7 @@ TEST(TenantTrace, RefusesWhatItCannotRead) {
 
 TEST(TenantTrace, CalibrationReplacesTheMatrix) {
   const auto calibration = parse_calibration(R"({"classes":["compute","copy"],"a":[[1,0.5],[null,0]],"saturation":2,
-      "wake_up_ms":[0,0.5,4],"balance_ms":[1]})");
+      "wake_up_ms":[0,0.5,4],"balance_ms":[1],"turn_ms":[2,3],"hand_over_stays":0.75,"wake_up_stays":0.25})");
   ASSERT_TRUE(calibration) << calibration.error().to_string();
   TenantTrace trace;
   apply_calibration(trace, *calibration);
@@ -124,10 +124,14 @@ TEST(TenantTrace, CalibrationReplacesTheMatrix) {
   EXPECT_EQ(trace.saturation, 2);
   EXPECT_EQ(calibration->run_queues.wake_up_ns, (std::vector<double>{0, 5e5, 4e6}));
   EXPECT_EQ(calibration->run_queues.balance_ns, std::vector<double>{1e6});
+  EXPECT_EQ(calibration->run_queues.turn_ns, (std::vector<double>{2e6, 3e6}));
+  EXPECT_EQ(calibration->run_queues.hand_over_stays, 0.75);
+  EXPECT_EQ(calibration->run_queues.wake_up_stays, 0.25);
   for (const char* bad :
        {"", "[]", R"({"classes":["a"],"a":[]})", R"({"classes":["a"],"a":[["x"]]})", R"({"classes":[1],"a":[[0]]})",
         R"({"classes":["a"],"a":[[0]],"saturation":"much"})", R"({"classes":["a"],"a":[[0]],"wake_up_ms":[2,1]})",
-        R"({"classes":["a"],"a":[[0]],"wake_up_ms":[-1]})", R"({"classes":["a"],"a":[[0]],"balance_ms":3})"})
+        R"({"classes":["a"],"a":[[0]],"wake_up_ms":[-1]})", R"({"classes":["a"],"a":[[0]],"balance_ms":3})",
+        R"({"classes":["a"],"a":[[0]],"wake_up_stays":1.1})", R"({"classes":["a"],"a":[[0]],"hand_over_stays":"x"})"})
     EXPECT_FALSE(parse_calibration(bad)) << bad;
 }
 

@@ -28,21 +28,27 @@ TEST(CalibrationTest, MeasuresEveryPair) {
   options.cores = {0, 1};
   options.seconds_each = 0.02;
   options.rounds = 1;
-  options.wake_ups = 20;
-  options.balances = 3;
+  options.run_queues = {.cores = {}, .wake_ups = 20, .balances = 3, .turns = 10, .tenants_s = 0.3};
   const auto made = calibrate(options);
   if (!made) GTEST_SKIP() << made.error().to_string();
   ASSERT_EQ(made->a.size(), 2u);
   for (const auto& row : made->a)
     for (const double value : row) EXPECT_GE(value, 0);
   EXPECT_GT(made->seconds, 0);
-  for (const auto& times : {made->wake_up_ms, made->balance_ms}) {
+  const RunQueueProbe& queues = made->run_queues;
+  for (const auto& times : {queues.wake_up_ms, queues.balance_ms, queues.turn_ms}) {
     ASSERT_EQ(times.size(), 21u);
     EXPECT_GE(times.front(), 0);
     EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
   }
+  for (const auto& share : {queues.hand_over_stays, queues.wake_up_stays})
+    if (share) {
+      EXPECT_GE(*share, 0);
+      EXPECT_LE(*share, 1);
+    }
   const auto json = nlohmann::json::parse(calibration_json(*made));
   EXPECT_EQ(json["wake_up_ms"].size(), 21u);
+  EXPECT_EQ(json["turn_ms"].size(), 21u);
   EXPECT_EQ(json["balance_ms"].size(), 21u);
 }
 
