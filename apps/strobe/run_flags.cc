@@ -9,7 +9,8 @@
 namespace strobe::app {
 
 void declare_run_flags(CLI::App& app, RunFlags& f) {
-  app.add_option("-i,--input", f.input, "Video file, picture, folder of pictures, rtsp://..., or /dev/videoN")
+  app.add_option("-i,--input", f.input,
+                 "Video file, picture, folder of pictures, rtsp://..., /dev/videoN, or synthetic://WxH[@FPS][/FRAMES]")
       ->required();
   app.add_option("-m,--model,--model-name", f.model,
                  "Built-in network, .json, Darknet .cfg, or a file the engine reads (.onnx .xml .pt .pt2)")

@@ -5,10 +5,17 @@
 namespace strobe::media {
 namespace {
 
-constexpr const char* kPlugin = "libstrobe_media.so";
+constexpr const char* kFfmpeg = "libstrobe_media.so";
+constexpr const char* kPlain = "libstrobe_media_plain.so";
 
 Result<Backend*> open_plugin() {
-  auto abi = load_plugin(kPlugin, "strobe_media_abi");
+  const char* plugin = kFfmpeg;
+  auto abi = load_plugin(plugin, "strobe_media_abi");
+  if (!abi && abi.error().kind() == ErrorKind::kNotFound) {
+    auto plain = load_plugin(kPlain, "strobe_media_abi");
+    if (plain) plugin = kPlain;
+    if (plain) abi = std::move(plain);
+  }
   if (!abi && abi.error().kind() == ErrorKind::kNotFound) {
     return unsupported(
         "video is not built in: install libavformat-dev libavcodec-dev libavutil-dev libswscale-dev libavdevice-dev "
@@ -20,10 +27,10 @@ Result<Backend*> open_plugin() {
                        abi.error().to_string());
   }
   if (const int found = reinterpret_cast<strobe_media_abi_fn>(*abi)(); found != kMediaAbi) {
-    return unsupported(std::string(kPlugin) + " is of another build: interface " + std::to_string(found) +
+    return unsupported(std::string(plugin) + " is of another build: interface " + std::to_string(found) +
                        ", expected " + std::to_string(kMediaAbi));
   }
-  STROBE_ASSIGN(void* const create, load_plugin(kPlugin, "strobe_media_create"));
+  STROBE_ASSIGN(void* const create, load_plugin(plugin, "strobe_media_create"));
   return reinterpret_cast<strobe_media_create_fn>(create)();
 }
 

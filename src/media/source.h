@@ -1,5 +1,5 @@
 // Sources of frames: video files, single pictures, folders of pictures, V4L2 cameras and RTSP streams, all through
-// FFmpeg's libraries.
+// FFmpeg's libraries, and pictures made by rule. Without FFmpeg only the last and PPM files (src/media/plain).
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct SourceInfo {
   bool live = false;         // frames come at their own pace (camera, RTSP) and can be lost
   std::string codec;         // "h264"
   std::string pixel_format;  // "yuv420p"
-  std::string kind;          // "file", "picture", "folder", "camera", "rtsp"
+  std::string kind;          // "file", "picture", "folder", "camera", "rtsp", "synthetic"
 };
 
 class Source {
@@ -48,7 +48,7 @@ class Source {
 };
 
 // input: a path of a video, of a picture (.jpg, .png, ...) or of a folder of pictures (sorted by name, numbers by
-// value); rtsp://...; /dev/videoN.
+// value); rtsp://...; /dev/videoN; synthetic://WIDTHxHEIGHT[@FPS][/FRAMES].
 // Errors: kNotFound, kBadData ("V: not a video: ..."), kUnsupported (codec), kIo.
 Result<std::unique_ptr<Source>> open_source(const std::string& input, const SourceOptions& options);
 

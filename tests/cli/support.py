@@ -100,6 +100,11 @@ class Case(unittest.TestCase):
                         str(frames), "-pix_fmt", "yuv420p", str(path)], check=True)
         return path
 
+    @staticmethod
+    def made(frames=40, size="160x120"):
+        """A source of so many pictures, for tests that need neither a file nor FFmpeg."""
+        return f"synthetic://{size}@25/{frames}"
+
     def engine(self):
         engines = built_engines()
         if not engines:

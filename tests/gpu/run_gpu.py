@@ -58,7 +58,7 @@ class Run(GpuCase):
         self.cfg, self.weights = write_tiny_network(self.folder)
 
     def command(self, *flags, frames=20, engine="fakegpu"):
-        return ["run", "--input", self.video(frames), "--model", self.cfg, "--weights", self.weights, "--engine",
+        return ["run", "--input", self.made(frames), "--model", self.cfg, "--weights", self.weights, "--engine",
                 engine, "-q", "-o", self.out, "--format", "json", *BARE, *flags]
 
     def run_it(self, *flags, engine="fakegpu", **environment):
@@ -136,9 +136,9 @@ class Run(GpuCase):
 defaults: {{model: {self.cfg}, weights: {self.weights}, engine: fakegpu, warmup: 0, limit-seconds: 0, profile-runs: 0,
   no-video: true}}
 workers:
-  - {{name: a, input: {self.video(10, name="a.mp4")}}}
-  - {{name: b, input: {self.video(15, name="b.mp4")}}}
-  - {{name: c, input: {self.video(5, name="c.mp4")}, no-gpu-trace: true}}
+  - {{name: a, input: {self.made(10)}}}
+  - {{name: b, input: {self.made(15)}}}
+  - {{name: c, input: {self.made(5)}, no-gpu-trace: true}}
 """)
         result = json.loads(self.strobe("run", "--config", config, "-o", self.out, "--format", "json").stdout)
         self.assertEqual(self.rows(result["trace"], KERNELS)[0][0], 50)
@@ -157,8 +157,8 @@ workers:
         for name in ("blue", "red"):
             (pictures / name).mkdir(parents=True)
             for i in range(4):
-                subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"color={name}:size=32x32", "-frames:v", "1",
-                                pictures / name / f"{i}.png"], check=True)
+                colour = b"\0\0\xff" if name == "blue" else b"\xff\0\0"
+                (pictures / name / f"{i}.ppm").write_bytes(b"P6 32 32 255\n" + 32 * 32 * colour)
         done = self.strobe("run", "--mode", "retrain", "--engine", "fakegpu", "--model", "squeezenet1_1", "--size",
                            "32x32", "--input", pictures, "-b", "4", "--max-steps", "2", "-q", "-o", self.out, "--format",
                            "json")
@@ -206,7 +206,7 @@ class Experiment(GpuCase):
     def setUp(self):
         super().setUp()
         cfg, weights = write_tiny_network(self.folder)
-        video = self.video(10)
+        video = self.made(10)
         source = f"{{path: {video}}}"
         self.cells = f"""
 name: gpu

@@ -102,7 +102,7 @@ class Run(SampleCase):
         self.environment["FAKE_NVML_CALLS"] = str(self.calls)
 
     def command(self, *flags, frames=40):
-        return ["run", "--input", self.video(frames), "--model", self.cfg, "--weights", self.weights, "--engine",
+        return ["run", "--input", self.made(frames), "--model", self.cfg, "--weights", self.weights, "--engine",
                 "fakegpu", "-q", "-o", self.out, "--format", "json", *BARE, *flags]
 
     def test_energy_a_frame(self):
@@ -180,7 +180,7 @@ class Experiment(SampleCase):
 name: gpu
 duration: 1s
 warmup: 100ms
-defaults: {{model: {cfg}, weights: {weights}, engine: fakegpu, source: {{path: {self.video(10)}}}}}
+defaults: {{model: {cfg}, weights: {weights}, engine: fakegpu, source: {{path: {self.made(10)}}}}}
 tenants:
   - {{name: a, rate: 20}}
   - {{name: b, rate: 20}}

@@ -26,6 +26,8 @@ TEST(InputKind, TellsWhatAnInputIs) {
   EXPECT_EQ(input_kind("RTSPS://camera/1"), InputKind::kRtsp);
   EXPECT_EQ(input_kind("https://host/v.mp4"), InputKind::kFile);
   EXPECT_EQ(input_kind("srt://host:9000"), InputKind::kStream);
+  EXPECT_EQ(input_kind("synthetic://640x480"), InputKind::kSynthetic);
+  EXPECT_FALSE(is_live(InputKind::kSynthetic));
   EXPECT_TRUE(is_live(InputKind::kCamera));
   EXPECT_FALSE(is_live(InputKind::kFolder));
 }

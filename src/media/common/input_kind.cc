@@ -37,6 +37,7 @@ InputKind input_kind(const std::string& input) {
   const std::string protocol = scheme(input);
   if (protocol == "rtsp" || protocol == "rtsps") return InputKind::kRtsp;
   if (protocol == "http" || protocol == "https" || protocol == "ftp" || protocol == "sftp") return InputKind::kFile;
+  if (protocol == "synthetic") return InputKind::kSynthetic;
   if (!protocol.empty() && protocol != "file") return InputKind::kStream;
   const std::string path = protocol.empty() ? input : input.substr(7);
   if (path.starts_with("/dev/video")) return InputKind::kCamera;
@@ -70,6 +71,7 @@ std::vector<std::pair<std::string, std::string>> demuxer_options(InputKind kind,
     case InputKind::kStream:
     case InputKind::kFile:
     case InputKind::kFolder:
+    case InputKind::kSynthetic:
       return {};
   }
   return {};

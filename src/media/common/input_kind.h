@@ -16,7 +16,8 @@ enum class InputKind {
   kFolder,
   kCamera,  // /dev/videoN
   kRtsp,
-  kStream,  // another live protocol: udp, rtp, srt, rtmp, ...
+  kStream,     // another live protocol: udp, rtp, srt, rtmp, ...
+  kSynthetic,  // made by rule (synthetic.h)
 };
 
 InputKind input_kind(const std::string& input);

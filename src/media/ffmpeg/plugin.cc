@@ -22,6 +22,7 @@ class FfmpegBackend : public Backend {
 
   Result<std::unique_ptr<Source>> open_source(const std::string& input, const SourceOptions& options) override {
     const InputKind kind = input_kind(input);
+    if (kind == InputKind::kSynthetic) return open_synthetic_source(input, options);
     if (kind == InputKind::kPicture || kind == InputKind::kFolder) return open_picture_source(input, kind, options);
     return is_live(kind) ? open_live_source(input, kind, options) : open_file_source(input, options);
   }

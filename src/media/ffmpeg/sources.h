@@ -14,6 +14,8 @@ Result<std::unique_ptr<Source>> open_file_source(const std::string& input, const
 // One picture, or every picture of a folder.
 Result<std::unique_ptr<Source>> open_picture_source(const std::string& input, InputKind kind,
                                                     const SourceOptions& options);
+// Pictures made by rule (common/synthetic.h).
+Result<std::unique_ptr<Source>> open_synthetic_source(const std::string& input, const SourceOptions& options);
 // Pictures in memory.
 Result<std::unique_ptr<PictureDecoder>> open_picture_decoder();
 // A camera or a network stream, opened again when it breaks.
