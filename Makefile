@@ -8,11 +8,15 @@ export CCACHE_NOHASHDIR ?= 1
 JOBS ?= $(shell nproc)
 DEMO_OUT ?= $(CURDIR)/build/demo
 
-.PHONY: all setup build demo test check asan tsan fuzz bench format lint clean
+.PHONY: all setup bundle build demo test check asan tsan fuzz bench format lint clean
 all: build
 
 setup:
 	@tools/setup.sh $(DEPS)
+
+# What a machine without packages needs of others' libraries, to be copied there; see docs/bare-build.md.
+bundle:
+	@tools/bundle_dependencies.sh build/bundle
 
 build: setup
 	@cmake --preset release

@@ -73,7 +73,8 @@ class DoctorCommand : public Command {
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     std::vector<Check> checks;
-    for (auto* const group : {check_engines, check_media, check_recorder, check_gpu, check_report, check_machine}) {
+    for (auto* const group :
+         {check_engines, check_media, check_parts, check_recorder, check_gpu, check_report, check_machine}) {
       auto found = group();
       std::move(found.begin(), found.end(), std::back_inserter(checks));
     }

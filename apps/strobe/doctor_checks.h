@@ -32,6 +32,8 @@ std::vector<Check> check_recorder();
 std::vector<Check> check_gpu();
 // Cores, governor, clock, virtual machine, what else runs.
 std::vector<Check> check_machine();
+// Topics of ROS 2, the server of `strobe view`: what may have been left out of the build.
+std::vector<Check> check_parts();
 // plotly.min.js, and a browser for looking at reports.
 std::vector<Check> check_report();
 

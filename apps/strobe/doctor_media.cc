@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "base/file.h"
+#include "base/plugin.h"
 #include "doctor_checks.h"
 #include "doctor_folder.h"
 #include "in_child.h"
@@ -63,6 +65,48 @@ Result<bool> draws_text(const fs::path& folder) {
   return pictures[0] != pictures[1];
 }
 
+constexpr const char* kRemedy =
+    "apt install libavformat-dev libavcodec-dev libswscale-dev libavdevice-dev and build again";
+
+// Whether FFmpeg was left out of the build, and what stands in for it is there.
+bool is_plain() {
+  bool ffmpeg = false, plain = false;
+  for (const fs::path& place : plugin_folders()) {
+    std::error_code ignored;
+    ffmpeg = ffmpeg || fs::exists(place / "libstrobe_media.so", ignored);
+    plain = plain || fs::exists(place / "libstrobe_media_plain.so", ignored);
+  }
+  return plain && !ffmpeg;
+}
+
+// A synthetic picture is read, drawn on and brought into a network's form.
+Result<void> try_plain() {
+  STROBE_ASSIGN(const auto source, media::open_source("synthetic://160x120/1", {}));
+  STROBE_ASSIGN(const auto frame, source->next());
+  if (!frame) return engine_error("a synthetic source has no frame");
+  const media::Annotation box{40, 40, 80, 50, "", 0x2050c0};
+  STROBE_ASSIGN(const media::Frame drawn, media::draw(*frame, std::span(&box, 1)));
+  media::InputFormat format;
+  format.width = format.height = 32;
+  std::vector<float> input(3UL * 32 * 32, -1.0F);
+  STROBE_TRY(media::preprocess(drawn, format, input.data()));
+  for (const float value : input)
+    if (!(value >= 0 && value <= 1)) return engine_error("a synthetic picture has values outside of 0 to 1");
+  return {};
+}
+
+Check check_without_ffmpeg() {
+  const auto answer = in_child(
+      []() -> std::string {
+        const auto works = try_plain();
+        return works ? "+" : works.error().to_string();
+      },
+      kTimeout_s);
+  if (answer && *answer == "+")
+    return {"media", Health::kMissing, false, "built without FFmpeg: synthetic and PPM pictures only", kRemedy};
+  return {"media", Health::kBroken, true, answer ? *answer : answer.error().to_string(), kRemedy};
+}
+
 Check check_plugin(const fs::path& folder) {
   Check check{"media", Health::kWorks, true, "", ""};
   const auto answer = in_child(
@@ -76,7 +120,7 @@ Check check_plugin(const fs::path& folder) {
   check.detail = answer ? answer->substr(1) : answer.error().to_string();
   if (answer && answer->front() == '+') return check;
   check.health = Health::kBroken;
-  check.remedy = "apt install libavformat-dev libavcodec-dev libswscale-dev libavdevice-dev and run `make` again";
+  check.remedy = kRemedy;
   return check;
 }
 
@@ -118,6 +162,7 @@ Check check_cameras() {
 }  // namespace
 
 std::vector<Check> check_media() {
+  if (is_plain()) return {check_without_ffmpeg(), check_cameras()};
   const auto folder = doctor_folder();
   std::vector<Check> checks{folder ? check_plugin((*folder)->path()) : untried("media", true, folder.error())};
   if (checks[0].health == Health::kWorks) checks.push_back(check_font((*folder)->path()));

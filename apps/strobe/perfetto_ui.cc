@@ -46,6 +46,10 @@ Result<fs::path> find_perfetto_ui() {
 
 #ifdef STROBE_HTTPLIB
 
+bool ViewServer::is_built() {
+  return true;
+}
+
 namespace {
 
 // What a browser must know a file as; of a program for its virtual machine it insists.
@@ -197,6 +201,10 @@ Result<std::unique_ptr<ViewServer>> ViewServer::start(const fs::path& ui, int tr
 }
 
 #else
+
+bool ViewServer::is_built() {
+  return false;
+}
 
 Result<std::unique_ptr<ViewServer>> ViewServer::start(const fs::path&, int trace_fd, const std::string&, int) {
   ::close(trace_fd);

@@ -17,6 +17,7 @@ Result<std::filesystem::path> find_perfetto_ui();
 
 class ViewServer {
  public:
+  static bool is_built();  // with the HTTP library
   // Listens on 127.0.0.1. trace_fd (owned): the trace, served as `name`. port 0: kUsualPort, or any that is free.
   // Answers requests for files that are in the folder now, and no others; refuses those that were addressed to another
   // host. Errors: kIo (the port is taken), kUnsupported (built without the HTTP library).

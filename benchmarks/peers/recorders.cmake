@@ -22,7 +22,7 @@ if(STROBE_NVTX_INCLUDE)
   target_link_libraries(strobe_record_bench PRIVATE ${CMAKE_DL_LIBS})
 endif()
 
-pkg_check_modules(LTTNG_UST QUIET IMPORTED_TARGET lttng-ust)
+strobe_pkg_config(LTTNG_UST lttng-ust)
 strobe_bench_peer(lttng "no LTTng-UST: install liblttng-ust-dev and lttng-tools" "${LTTNG_UST_FOUND}")
 if(LTTNG_UST_FOUND)
   # Code that LTTng's macros make.

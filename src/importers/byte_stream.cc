@@ -1,13 +1,14 @@
 #include "importers/byte_stream.h"
 
 #include <fcntl.h>
-#include <isa-l/igzip_lib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "importers/gzip_inflater.h"
 
 namespace strobe::importers {
 
@@ -52,9 +53,7 @@ class ByteStream::Reader {
     first_ = false;
     fill();
     if (rest_.size() < 2 || rest_[0] != '\x1f' || rest_[1] != '\x8b') return;
-    inflater_ = std::make_unique<inflate_state>();
-    isal_inflate_init(inflater_.get());
-    inflater_->crc_flag = ISAL_GZIP;
+    inflater_ = std::make_unique<GzipInflater>();
   }
 
   void took(size_t count) {
@@ -111,24 +110,19 @@ class ByteStream::Reader {
           over_ = true;
           break;
         }
-        isal_inflate_reset(inflater_.get());
+        inflater_->start_member();
         between_members_ = false;
       }
-      inflater_->next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(rest_.data()));
-      inflater_->avail_in = static_cast<uint32_t>(std::min<size_t>(rest_.size(), 1U << 30));
-      const size_t offered = inflater_->avail_in;
-      inflater_->next_out = reinterpret_cast<uint8_t*>(to + done);
-      inflater_->avail_out = static_cast<uint32_t>(kPieceBytes - done);
-      const int status = isal_inflate(inflater_.get());
-      took(offered - inflater_->avail_in);
-      const bool got_nothing = done == kPieceBytes - inflater_->avail_out;
-      done = kPieceBytes - inflater_->avail_out;
-      if (status != ISAL_DECOMP_OK && status != ISAL_END_INPUT) {
+      const GzipInflater::Step step =
+          inflater_->inflate(rest_.data(), std::min<size_t>(rest_.size(), 1U << 30), to + done, kPieceBytes - done);
+      took(step.taken);
+      done += step.given;
+      if (step.state == GzipInflater::Step::State::kDamaged) {
         damage = "the gzip data is damaged at byte " + std::to_string(file_done) + " of the file";
         over_ = true;
-      } else if (inflater_->block_state == ISAL_BLOCK_FINISH) {
+      } else if (step.state == GzipInflater::Step::State::kMemberEnds) {
         between_members_ = true;
-      } else if (at_end && got_nothing) {  // else the inflater still held something
+      } else if (at_end && step.given == 0) {  // else the inflater still held something
         if (damage.empty())
           damage = "the gzip data breaks off after byte " + std::to_string(file_done) + " of the file";
         break;
@@ -141,9 +135,9 @@ class ByteStream::Reader {
   static_assert(kBlockBytes % kPieceBytes == 0, "so that pieces of a file are inflated in place");
 
   std::vector<char> buffer_, piece_;
-  std::string_view rest_;                    // read, not used yet
-  std::string_view staged_;                  // of piece_, inflated, not given yet
-  std::unique_ptr<inflate_state> inflater_;  // of a gzip file
+  std::string_view rest_;                   // read, not used yet
+  std::string_view staged_;                 // of piece_, inflated, not given yet
+  std::unique_ptr<GzipInflater> inflater_;  // of a gzip file
   bool first_ = true, between_members_ = false, over_ = false;
 };
 

@@ -5,7 +5,7 @@ if(STROBE_MEDIA)
   target_sources(strobe_media_test PRIVATE ${PROJECT_SOURCE_DIR}/src/media/ffmpeg/picture_pool.cc)
 endif()
 
-pkg_check_modules(GST_RTSP_SERVER QUIET IMPORTED_TARGET gstreamer-rtsp-server-1.0)
+strobe_pkg_config(GST_RTSP_SERVER gstreamer-rtsp-server-1.0)
 if(STROBE_MEDIA AND GST_RTSP_SERVER_FOUND)
   add_executable(strobe_test_rtsp_server ${CMAKE_CURRENT_LIST_DIR}/rtsp_server.cc)
   target_link_libraries(strobe_test_rtsp_server PRIVATE PkgConfig::GST_RTSP_SERVER)

@@ -145,6 +145,27 @@ class Doctor(Case):
         text = self.elsewhere("doctor", STROBE_PLUGIN_DIR=str(self.folder)).stdout
         self.assertEqual(text.splitlines()[-1], "Strobe cannot be used here: any engine, media")
 
+    def test_without_ffmpeg(self):
+        plain = pathlib.Path(STROBE).resolve().parent.parent / "lib" / "strobe" / "libstrobe_media_plain.so"
+        shutil.copy(plain, self.folder)
+        done = self.elsewhere("doctor", "--format", "json", STROBE_PLUGIN_DIR=str(self.folder))
+        media = self.checks(done)["media"]
+        self.assertEqual((media["state"], media["needed"]), ("missing", 0))
+        self.assertIn("synthetic and PPM pictures only", media["detail"])
+        self.assertIn("libavformat-dev", media["remedy"])
+        text = self.elsewhere("doctor", STROBE_PLUGIN_DIR=str(self.folder)).stdout
+        self.assertEqual(text.splitlines()[-1], "Strobe cannot be used here: any engine")
+        (self.folder / "video.mp4").write_bytes(b"x")
+        done = self.elsewhere("frames", "extract", "video.mp4", "-o", "out", STROBE_PLUGIN_DIR=str(self.folder))
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertIn("video.mp4: reading this needs FFmpeg, which is not built in: install libavformat-dev", done.stderr)
+
+    def test_parts_that_were_not_built(self):
+        checks = self.checks(self.elsewhere("doctor", "--format", "json", STROBE_PLUGIN_DIR=str(self.folder)))
+        self.assertEqual((checks["ROS 2 topics"]["state"], checks["ROS 2 topics"]["detail"]), ("missing", "not built"))
+        self.assertIn("libfastrtps-dev", checks["ROS 2 topics"]["remedy"])
+        self.assertIn(checks["strobe view"]["state"], ("works", "missing"))
+
     def test_broken_plugin_harms_no_other_check(self):
         (self.folder / "libstrobe_engine_torch.so").write_bytes(b"no shared object")
         checks = self.checks(self.elsewhere("doctor", "--format", "json", STROBE_PLUGIN_DIR=str(self.folder)))

@@ -1,0 +1,37 @@
+# The essential libraries out of a folder of tools/bundle_dependencies.sh, by the names that their own packages give
+# them. The folder may lie anywhere; what is in it goes before what the system has, so that header and library agree.
+get_filename_component(STROBE_BUNDLE "${STROBE_BUNDLE}" ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+if(NOT EXISTS ${STROBE_BUNDLE}/bundle.txt)
+  message(FATAL_ERROR "STROBE_BUNDLE ${STROBE_BUNDLE}: no bundle.txt in it; make it with `make bundle` on a Debian "
+                      "machine and copy the folder here (docs/bare-build.md)")
+endif()
+message(STATUS "essential libraries: out of ${STROBE_BUNDLE}")
+
+# strobe_bundled(TARGET [ARCHIVE lib.a] [LINKS target...] [DEFINES macro...])
+function(strobe_bundled name)
+  cmake_parse_arguments(LIB "" "ARCHIVE" "LINKS;DEFINES" ${ARGN})
+  if(LIB_ARCHIVE)
+    add_library(${name} STATIC IMPORTED GLOBAL)
+    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${STROBE_BUNDLE}/lib/${LIB_ARCHIVE})
+    if(NOT EXISTS ${STROBE_BUNDLE}/lib/${LIB_ARCHIVE})
+      message(FATAL_ERROR "STROBE_BUNDLE ${STROBE_BUNDLE}: no lib/${LIB_ARCHIVE} in it; make it anew with `make bundle`")
+    endif()
+  else()
+    add_library(${name} INTERFACE IMPORTED GLOBAL)
+  endif()
+  target_include_directories(${name} SYSTEM INTERFACE ${STROBE_BUNDLE}/include)
+  target_link_libraries(${name} INTERFACE ${LIB_LINKS})
+  target_compile_definitions(${name} INTERFACE ${LIB_DEFINES})
+endfunction()
+
+strobe_bundled(fmt::fmt DEFINES FMT_HEADER_ONLY)  # Debian has no static library of it
+strobe_bundled(nlohmann_json::nlohmann_json)
+strobe_bundled(CLI11::CLI11)
+strobe_bundled(SQLite::SQLite3 ARCHIVE libsqlite3.a LINKS Threads::Threads ${CMAKE_DL_LIBS} m)
+strobe_bundled(yaml-cpp ARCHIVE libyaml-cpp.a)
+strobe_bundled(ZLIB::ZLIB ARCHIVE libz.a)
+strobe_bundled(strobe::lz4 ARCHIVE liblz4.a)
+strobe_bundled(strobe::zstd ARCHIVE libzstd.a LINKS Threads::Threads)
+strobe_bundled(GTest::gtest ARCHIVE libgtest.a LINKS Threads::Threads)
+strobe_bundled(GTest::gmock ARCHIVE libgmock.a LINKS GTest::gtest)
+strobe_bundled(GTest::gtest_main ARCHIVE libgtest_main.a LINKS GTest::gtest)
