@@ -70,7 +70,7 @@ class Run(MetricsCase):
         self.cfg, self.weights = write_tiny_network(self.folder)
 
     def command(self, *flags, frames=300):
-        return ["run", "--input", self.video(frames), "--model", self.cfg, "--weights", self.weights, "--engine",
+        return ["run", "--input", self.made(frames), "--model", self.cfg, "--weights", self.weights, "--engine",
                 "fakegpu", "-q", "-o", self.out, "--format", "json", *BARE, *flags]
 
     def test_counters_beside_kernels(self):
@@ -125,7 +125,7 @@ class Run(MetricsCase):
 name: gpu
 duration: 1s
 warmup: 100ms
-defaults: {{model: {self.cfg}, weights: {self.weights}, engine: fakegpu, source: {{path: {self.video(10)}}}}}
+defaults: {{model: {self.cfg}, weights: {self.weights}, engine: fakegpu, source: {{path: {self.made(10)}}}}}
 tenants:
   - {{name: a, rate: 30}}
   - {{name: b, rate: 20}}
