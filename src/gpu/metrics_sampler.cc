@@ -133,7 +133,8 @@ void MetricsSampler::Work::describe(const Opened& opened) {
       log_->add(Fact{prefix + "metrics.trigger", "a count of the system clock's cycles: the period is about right"});
     for (const ChosenMetric& metric : one->choice().metrics())
       log_->add(Fact{prefix + "metric." + metric.figure, metric.metric});
-    for (const auto& [figure, why] : one->choice().left_out()) log_->add(Fact{prefix + "not_measured." + figure, why});
+    const std::string missing = prefix + "not_measured.";
+    for (const auto& [figure, why] : one->choice().left_out()) log_->add(Fact{missing + figure, why});
   }
   for (const auto& [device, why] : opened.refused) log_->add(Fact{add_device(device) + "metrics", "off: " + why});
   write_clocks();
@@ -277,7 +278,8 @@ MetricsProbe probe_metrics() {
   result.works = true;
   for (const auto& one : opened->devices) {
     result.line += (result.line.empty() ? "" : "; ") + one->chip() + ": " + figures_of(*one);
-    for (const auto& [figure, why] : one->choice().left_out()) result.line += "; no " + figure + ", " + why;
+    for (const auto& [figure, why] : one->choice().left_out())
+      result.line.append("; no ").append(figure).append(", ").append(why);
   }
   for (const auto& [device, why] : opened->refused)
     result.line += "; GPU " + std::to_string(device.number) + ": " + why;

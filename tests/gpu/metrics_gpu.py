@@ -2,11 +2,14 @@
 (fake_metrics.cc)."""
 import bisect
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
-from run_gpu import BARE, NO_DEVICE, GpuCase
+from run_gpu import BARE, LIB, NO_DEVICE, GpuCase
 from support import STROBE, write_tiny_network
 
 FORBIDDEN = {"FAKE_PM_Enable": "35"}
@@ -34,8 +37,7 @@ class Record(MetricsCase):
         points = self.counters(trace, "dram_read_percent")
         self.assertGreater(len(points), 1000)
         # 20 and 60 in turns of 5 ms of the wall clock; at a turn the clocks' alignment decides.
-        wrong = [time for time, value in points
-                 if value != (20 if (start + time + 250_000) // 5_000_000 % 2 == 0 else 60)]
+        wrong = [at for at, value in points if value != (20 if (start + at + 250_000) // 5_000_000 % 2 == 0 else 60)]
         self.assertLess(len(wrong), 0.05 * len(points))
         self.assertEqual({value for _, value in self.counters(trace, "dram_write_percent")}, {10})
 
@@ -44,6 +46,33 @@ class Record(MetricsCase):
         self.assertEqual(summary["notes"], [])
         self.assertNotIn("gpu.metrics", self.facts(trace))
         self.assertEqual(self.counters(trace, "sm_busy_percent"), [])
+
+    def test_devices_of_both_libraries_meet_by_their_unique_ids(self):
+        # CUDA's first device is NVML's second.
+        trace, _ = self.record("--gpu-metrics", seconds=0.2, STROBE_NVML_LIBRARY=str(LIB / "libstrobe_fake_nvml.so"),
+                               FAKE_NVML_DEVICES="2", FAKE_NVML_TURNED_BY="1")
+        facts = self.facts(trace)
+        self.assertEqual(facts["gpu.1.chip"], "GH100")
+        self.assertIn("sm__cycles_active", facts["gpu.1.metric.sm_busy_percent"])
+        self.assertNotIn("gpu.0.chip", facts)
+        names = {name for name, in self.rows(trace, """SELECT DISTINCT s.value FROM STROBE_COUNTER c
+                                                        JOIN StringIds s ON s.id = c.nameId""")}
+        self.assertLessEqual({"gpu.1.sm_busy_percent", "gpu.1.power_w", "gpu.0.power_w"}, names)
+        self.assertNotIn("gpu.0.sm_busy_percent", names)
+
+    def test_counters_outlive_a_kill(self):
+        kept, found = self.folder / "kept", self.folder / "found.sqlite"
+        command = [STROBE, "record", "--folder", kept, "--gpu-metrics", "-o", self.folder / "t.sqlite", "--",
+                   sys.executable, "-c", "import time; time.sleep(30)"]
+        with subprocess.Popen([*map(str, command)], env=self.environment, start_new_session=True) as process:
+            end = time.monotonic() + 30
+            while not any(log.stat().st_size > 20000 for log in kept.glob("*.gpu")) and time.monotonic() < end:
+                time.sleep(0.05)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.strobe("recover", kept, "-o", found)
+        self.assertGreater(len(self.counters(found, "sm_busy_percent")), 2000)
+        self.assertIn("on: CUPTI", self.facts(found)["gpu.metrics"])
 
     def test_a_refusal_is_a_note(self):
         for environment, why in ((FORBIDDEN, "no permission"), (NO_DEVICE, "no NVIDIA driver"),
@@ -99,8 +128,8 @@ class Run(MetricsCase):
         weighted = weight = 0
         for start, end in gemms:
             first = bisect.bisect_right(points, (start, 101)) - 1
-            for time, value in points[max(0, first):first + 4]:
-                part = max(0, min(end, time + 50_000) - max(start, time))
+            for at, value in points[max(0, first):first + 4]:
+                part = max(0, min(end, at + 50_000) - max(start, at))
                 weighted, weight = weighted + part * value, weight + part
         self.assertAlmostEqual(rows["gemm"]["tensor_percent"], weighted / weight, delta=0.02 * weighted / weight)
         [stage] = self.answer("kernels", trace, "--metrics", "--by", "stage", "--filter", "infer")
