@@ -65,7 +65,7 @@ class WhatIfCommand : public Command {
     app.add_option("--remove", removed_, "Work that is not done: stage:NAME, also layer:, kernel:, range:, tenant:");
     app.add_option("--policy", policy_, "Of tenants: who is served first (fifo, priority, priority-preemptive, ...)");
     app.add_option("--priority", priorities_, "Of a tenant: tenant=NAME:NUMBER, greater goes first");
-    app.add_option("--rate", rates_, "Of a tenant: tenant=NAME:FRAMES_A_SECOND");
+    app.add_option("--rate", rates_, "Of a tenant: tenant=NAME:FRAMES_A_SECOND (of batches: their pictures)");
     app.add_flag("--add-copy", add_copy_, "Of tenants: one more copy engine");
     app.add_option("--calibration", calibration_,
                    "Of tenants: JSON file of strobe calibrate, instead of what the trace says of interference");

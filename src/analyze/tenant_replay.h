@@ -52,6 +52,7 @@ struct ReplayPool {
 struct ReplayTenant {
   std::string name;
   double priority = 0;
+  int64_t batch = 1;  // pictures a frame, whose stamp is that of the first
   int64_t queue_depth = 0;
   DropPolicy drop = DropPolicy::kNever;
   int32_t cpu = trace::kNone;

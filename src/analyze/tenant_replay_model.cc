@@ -19,7 +19,8 @@ class Modeller {
 
   ReplayModel make() {
     for (const TenantInfo& tenant : trace_.tenants)
-      model_.tenants.push_back({tenant.name, tenant.priority, tenant.queue_depth, tenant.drop, tenant.cpu, true});
+      model_.tenants.push_back(
+          {tenant.name, tenant.priority, tenant.batch, tenant.queue_depth, tenant.drop, tenant.cpu, true});
     model_.resources = trace_.resources;
     // Nobody is served by memory: it is no device, and was added last.
     if (trace_.memory != kNone) model_.resources.resize(static_cast<size_t>(trace_.memory));

@@ -48,6 +48,7 @@ class Reader {
   void add_stage(size_t range, size_t& argument);
   void add_operation(size_t range, size_t& argument);
   void add_other(size_t range, size_t& argument);
+  void add_window(size_t range, size_t& argument);
   void sort_frames();
   void place_stages();
   void place_operations();
@@ -90,7 +91,7 @@ class Reader {
   std::vector<std::unordered_map<int64_t, int32_t>> frames_;  // by tenant, then id
   int64_t tenant_domain_ = 0, operation_domain_ = 0, holder_domain_ = 0, window_domain_ = 0, window_ = 0, frame_ = 0,
           push_ = 0, recorder_ = 0, token_ = 0, sensor_stamp_ = 0, comm_ = 0, blocked_ = 0, deadline_ = 0, outcome_ = 0,
-          resource_ = 0, waited_ = 0, cpu_ = 0, runnable_ = 0, slice_ = 0, finished_ = 0, dropped_ = 0,
+          resource_ = 0, waited_ = 0, cpu_ = 0, runnable_ = 0, slice_ = 0, late_ = 0, finished_ = 0, dropped_ = 0,
           overwritten_ = 0, failed_ = 0;
 };
 
@@ -108,7 +109,8 @@ void Reader::find_words() {
   recorder_ = word(words::kRecorder), token_ = word(words::kToken), sensor_stamp_ = word(words::kStampNs);
   comm_ = word(words::kCommNs), blocked_ = word(words::kBlockedNs), deadline_ = word(words::kDeadlineNs);
   outcome_ = word(words::kOutcome), resource_ = word(words::kResource), waited_ = word(words::kWaitedNs);
-  cpu_ = word(words::kCpuNs), runnable_ = word(words::kRunnableNs), slice_ = word(words::kSlice);
+  cpu_ = word(words::kCpuNs), runnable_ = word(words::kRunnableNs), slice_ = word(words::kSlice),
+  late_ = word(words::kLateNs);
   finished_ = word(words::kFinished), dropped_ = word(words::kDropped), overwritten_ = word(words::kOverwritten);
   failed_ = word(words::kFailed);
 }
@@ -230,6 +232,17 @@ void Reader::add_other(size_t range, size_t& argument) {
   if (other.resource != kNone) trace_.others.push_back(other);
 }
 
+void Reader::add_window(size_t range, size_t& argument) {
+  trace_.from_ns = timeline_.ranges.start_ns[range];
+  trace_.to_ns = timeline_.ranges.end_ns[range];
+  arguments_of(range, argument, [&](int64_t key, const auto& value) {
+    constexpr int64_t kMost = int64_t{1} << 60;
+    // What is due at the very beginning must not fall before it by the clock's noise.
+    if (key == late_)
+      trace_.from_ns -= std::clamp(whole(value), int64_t{0}, kMost) + std::llround(trace_.dead_band_ns());
+  });
+}
+
 void Reader::read_ranges() {
   const trace::Ranges& ranges = timeline_.ranges;
   stage_of_range_.assign(ranges.size(), kNone);
@@ -252,8 +265,7 @@ void Reader::read_ranges() {
     } else if (domain == holder_domain_) {
       add_other(i, argument);
     } else if (domain == window_domain_ && ranges.name[i] == window_) {
-      trace_.from_ns = ranges.start_ns[i];
-      trace_.to_ns = ranges.end_ns[i];
+      add_window(i, argument);
     }
   }
   trace_.lost_records = timeline_.losses.dropped_records;

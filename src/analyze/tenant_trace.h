@@ -45,6 +45,7 @@ struct TenantInfo {
   std::string name;
   double priority = 0;  // greater goes first
   double rate_hz = 0;   // 0: not known
+  int64_t batch = 1;    // pictures a frame
   int64_t deadline_ns = 0;
   int64_t queue_depth = 0;  // 0: unbounded
   DropPolicy drop = DropPolicy::kNever;

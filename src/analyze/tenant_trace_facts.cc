@@ -81,6 +81,12 @@ Result<void> read_tenant_fact(TenantTrace& trace, const std::string& key, const 
   if (word == "priority") return read(best->priority);
   if (word == "rate_hz") return read(best->rate_hz);
   if (word == "queue_depth") return read(best->queue_depth);
+  if (word == "batch") {
+    double batch = 0;
+    STROBE_TRY(read(batch));
+    constexpr double kMostPictures = 1e6;
+    best->batch = std::llround(std::clamp(batch, 1.0, kMostPictures));
+  }
   if (word == "deadline_ms") {
     double ms = 0;
     STROBE_TRY(read(ms));

@@ -171,7 +171,8 @@ Result<std::vector<int32_t>> Question::select(const TenantSelector& what) const 
   return not_found(what.text() + " selects nothing" + hint);
 }
 
-// The frames come at the new rate over the same time; their work is repeated where they become more.
+// The frames come at the new rate over the same time; their work is repeated where they become more. Of batches the
+// rate is that of the pictures, and how long the first one waits for the last changes with it.
 void Question::use_rate(ReplayModel& model, size_t tenant, double rate_hz) const {
   std::vector<ReplayFrame> own, all;
   for (const ReplayFrame& frame : model.frames)
@@ -180,13 +181,16 @@ void Question::use_rate(ReplayModel& model, size_t tenant, double rate_hz) const
   std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.stamp_ns < b.stamp_ns; });
   const double first = own.front().stamp_ns, span = own.back().stamp_ns - first;
   const double period = span / static_cast<double>(own.size() - 1);
-  const double factor = kSecond / rate_hz / period, until = own.back().stamp_ns + period / 2;
+  const auto batch = static_cast<double>(model.tenants[tenant].batch);
+  const double factor = kSecond * batch / rate_hz / period, until = own.back().stamp_ns + period / 2;
+  const double fills = period * (batch - 1) / batch;
   constexpr size_t kMostFrames = 10'000'000;
   for (size_t i = 0; i < kMostFrames; ++i) {
     const size_t round = i / own.size();
     ReplayFrame frame = own[i % own.size()];
     frame.stamp_ns = first + (frame.stamp_ns - first + static_cast<double>(round) * (span + period)) * factor;
     if (frame.stamp_ns > until) break;
+    frame.comm_ns += std::min(frame.comm_ns, fills) * (factor - 1);
     all.push_back(frame);
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.stamp_ns < b.stamp_ns; });

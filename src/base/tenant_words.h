@@ -32,6 +32,7 @@ inline constexpr const char* kCpuNs = "cpu_ns";
 inline constexpr const char* kRunnableNs = "runnable_ns";
 inline constexpr const char* kReason = "reason";
 inline constexpr const char* kSlice = "slice";
+inline constexpr const char* kLateNs = "late_ns";
 
 // Categories of the domain of other holders.
 inline constexpr const char* kSystem = "system";

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -225,8 +226,10 @@ class CellRun {
     while (!all_ended() && !stop_requested() && monotonic_ns() < window) tick(usage, std::min(window, next_look()));
     {
       static const record::Category strobe("run", words::kWindowDomain);
-      static const record::Name name(words::kWindow);
-      const record::Range range(name, record::kNoFrame, strobe);
+      static const record::Name name(words::kWindow), late(words::kLateNs);
+      record::Range range(name, record::kNoFrame, strobe);
+      // Frames that were due while this thread woke up belong to the window, too.
+      range.arg(late, std::max<int64_t>(0, monotonic_ns() - window));
       while (!all_ended() && !stop_requested() && monotonic_ns() < end) {
         tick(usage, std::min(end, next_look()));
         if (options_.on_progress)
@@ -245,10 +248,15 @@ class CellRun {
     for (size_t i = 0; i < watched_.size(); ++i) {
       if (!ended(i) || status(i).phase == Phase::kDone) continue;
       const TenantSpec& spec = cell_.tenants[i];
-      const auto due =
-          static_cast<int64_t>((cell_.warmup_s + cell_.duration_s - 1e-3 * spec.offset_ms) * spec.batches_hz());
+      // Frames are due from the offset on, and not any more at the end itself.
+      const auto due_until = [&spec](double seconds) {
+        constexpr double kRounding = 1e-6;
+        return static_cast<int64_t>(std::ceil((seconds - 1e-3 * spec.offset_ms) * spec.batches_hz() - kRounding));
+      };
+      const int64_t first = due_until(cell_.warmup_s), due = due_until(cell_.warmup_s + cell_.duration_s);
       const record::Category of_tenant(spec.name, words::kTenantDomain);
-      for (int64_t frame = status(i).sent; frame < due; ++frame) record::mark(not_sent, frame, of_tenant);
+      for (int64_t frame = std::max(first, status(i).sent.load()); frame < due; ++frame)
+        record::mark(not_sent, frame, of_tenant);
     }
   }
 

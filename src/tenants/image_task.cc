@@ -50,7 +50,9 @@ class ImageTask : public Task {
   std::vector<std::string> notes() const override { return notes_; }
 
   Result<void> decode(std::span<const SensorFrame> batch) override {
-    for (size_t i = 0; i < images_.size(); ++i) {
+    // The last batch may have less: the rest of the input stays as it is, and its outputs are nobody's.
+    given_ = std::min(batch.size(), images_.size());
+    for (size_t i = 0; i < given_; ++i) {
       const SensorFrame& frame = batch[i];
       if (frame.video) {
         STROBE_ASSIGN(images_[i], frame.video->next());
@@ -64,7 +66,7 @@ class ImageTask : public Task {
 
   Result<void> prepare() override {
     const size_t stride = network_->input().size() / images_.size();
-    for (size_t i = 0; i < images_.size(); ++i)
+    for (size_t i = 0; i < given_; ++i)
       STROBE_TRY(media::preprocess(images_[i], format_, network_->input().data() + i * stride));
     return {};
   }
@@ -72,9 +74,9 @@ class ImageTask : public Task {
   Result<void> infer(DeviceTurns& turns) override { return network_->run(turns, 0); }
 
   Result<std::vector<Prediction>> finish() override {
-    std::vector<Prediction> predictions(images_.size());
+    std::vector<Prediction> predictions(given_);
     if (!decoder_ || (graph_ && !graph_->trained)) return predictions;
-    for (size_t i = 0; i < images_.size(); ++i) {
+    for (size_t i = 0; i < given_; ++i) {
       std::vector<const float*> outputs;
       for (const auto& output : network_->outputs())
         outputs.push_back(output.data() + i * (output.size() / images_.size()));
@@ -135,6 +137,7 @@ class ImageTask : public Task {
   std::unique_ptr<media::PictureDecoder> pictures_;
   media::InputFormat format_;
   std::vector<media::Frame> images_;  // of the batch
+  size_t given_ = 0;                  // of them are pictures of the frame that is worked on
   std::vector<std::string> labels_, notes_;
 };
 

@@ -128,7 +128,7 @@ class TenantRun {
     const auto end = begin + static_cast<int64_t>((place_.cell->warmup_s + place_.cell->duration_s) * 1e9);
     if (LiveStream* live = stream_->live()) {
       pass_on(*live, begin, end, period);
-      queue_.close();
+      finish_sending();
       return;
     }
     for (int64_t k = 0;; ++k) {
@@ -138,6 +138,12 @@ class TenantRun {
       if (due >= end || !sleep_until(due, place_.board->stop)) break;
       take_from_stream(k, due);
     }
+    finish_sending();
+  }
+
+  // What is queued at the end is still worked on: a batch that is not full, too.
+  void finish_sending() {
+    if (!gathered_.empty()) send(sent_++, gathered_due_, std::exchange(gathered_, {}));
     queue_.close();
   }
 
@@ -156,7 +162,7 @@ class TenantRun {
     while (monotonic_ns() < end && !place_.board->stop) {
       auto came = live.wait(kLook);
       if (!came) {
-        note(spec_.name + ": " + came.error().to_string());
+        if (++unreadable_ == 1) unreadable_why_ = came.error().to_string();
         continue;
       }
       const int64_t now = monotonic_ns();
@@ -267,12 +273,29 @@ class TenantRun {
       record::mark(names_.drop, item->frame, names_.of_tenant, {{names_.reason, words::kFailed}});
       record::async_end(names_.frame, item->id, {{names_.outcome, words::kFailed}});
       ++status_.failed;
-      if (++failures == 1)
-        note(fmt::format("{}: frame {}: {}", spec_.name, item->frame, predictions.error().to_string()));
-      if (failures >= kMostFailures)
+      if (failed_why_.empty()) {
+        failed_why_ = fmt::format("frame {}: {}", item->frame, predictions.error().to_string());
+        note(spec_.name + ": " + failed_why_);
+      }
+      if (++failures >= kMostFailures)
         return std::move(predictions).error().at(fmt::format("{} frames in a row failed", kMostFailures));
     }
-    return file.close();
+    STROBE_TRY(file.close());
+    return sum_up_failures();
+  }
+
+  // Some frames without a result are told; none with one is no success. The source's thread has ended.
+  Result<void> sum_up_failures() {
+    const int64_t failed = status_.failed, finished = status_.finished;
+    if (finished == 0 && failed > 0)
+      return bad_data(fmt::format("each of the {} frames failed, the first: {}", failed, failed_why_));
+    if (finished == 0 && unreadable_ > 0)
+      return bad_data(
+          fmt::format("none of the {} messages could be read, the first: {}", unreadable_, unreadable_why_));
+    if (failed > 0) note(fmt::format("{}: {} of {} frames failed", spec_.name, failed, status_.sent.load()));
+    if (unreadable_ > 0)
+      note(fmt::format("{}: {} messages could not be read, the first: {}", spec_.name, unreadable_, unreadable_why_));
+    return {};
   }
 
   // A stage's range with what the thread had of the cores meanwhile; NVTX tools see it, too.
@@ -329,8 +352,10 @@ class TenantRun {
   Queue queue_;
   std::unique_ptr<FrameStream> stream_;
   std::unique_ptr<Task> task_;
-  std::string notes_;
+  std::string notes_, failed_why_;
   // Of the source's thread:
+  int64_t unreadable_ = 0;  // messages of a topic
+  std::string unreadable_why_;
   std::vector<SensorFrame> gathered_;  // of the next batch
   int64_t gathered_due_ = 0;
   int64_t sent_ = 0;  // the next frame's number

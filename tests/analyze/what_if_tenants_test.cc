@@ -72,6 +72,33 @@ TEST(WhatIfTenants, ChangesByHand) {
   EXPECT_NEAR(p50(rate), 0.1, 1e-9);
 }
 
+// Batches of four pictures, one each millisecond: the first waits 3 ms for the last, and the work takes 1 ms.
+TEST(WhatIfTenants, OfBatchesTheRateIsThatOfPictures) {
+  TenantMaker maker("a");
+  maker.timeline.facts["tenant.a.batch"] = "4";
+  const int32_t lane = maker.lane(1);
+  for (int64_t i = 0; i < 40; ++i) {
+    const int64_t at = 4000 * i + 3000;
+    maker.argument(maker.frame("a", lane, i, at, at + 1000), "comm_ns", int64_t{3'000'000});
+    maker.stage("a", lane, i, "infer", at, at + 1000);
+  }
+  const trace::Timeline timeline = maker.finish();
+  const auto after = [&](double rate) {
+    TenantWhatIfOptions options;
+    options.rates.emplace_back("a", rate);
+    const auto answer = what_if_tenants(timeline, options);
+    EXPECT_TRUE(answer) << answer.error().to_string();
+    EXPECT_NEAR(answer->tenants[0].before.p50_ms, 4, 1e-6);
+    return answer->tenants[0].after;
+  };
+  EXPECT_NEAR(after(1000).p50_ms, 4, 1e-6);
+  EXPECT_EQ(after(1000).due, 40u);
+  EXPECT_NEAR(after(2000).p50_ms, 2.5, 1e-6);
+  EXPECT_EQ(after(2000).due, 80u);  // from the first stamp to half a period behind the last one
+  EXPECT_NEAR(after(500).p50_ms, 7, 1e-6);
+  EXPECT_EQ(after(500).due, 20u);
+}
+
 // Two tenants at once on two cores, 300 us each from the same time on: in turns the second one is done at 600.
 TEST(WhatIfTenants, WhoRanAtOnceOnCoresTakesTurns) {
   TenantMaker maker("a,b");
