@@ -18,6 +18,19 @@ bool is_token(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+// Bytes from one row to the next; of a single row nothing follows, and many drivers say 0.
+Result<size_t> row_step_of(const ros::PointCloud2& message) {
+  const size_t row = size_t{message.width} * message.point_step;
+  const size_t step = message.height > 1 ? message.row_step : row;
+  if (message.point_step == 0 || (step > 0 && message.data.size() / step < message.height))
+    return bad_data(fmt::format("{} bytes are no {} x {} points of {} in rows of {}", message.data.size(),
+                                message.height, message.width, message.point_step, step));
+  if (step < row)
+    return bad_data(fmt::format("row_step {}: expected at least {} for {} points of {}", step, row, message.width,
+                                message.point_step));
+  return step;
+}
+
 // x, y, z and intensity out of a message's fields of float32, whatever else a point has.
 Result<std::shared_ptr<PointCloud>> cloud_of(const ros::PointCloud2& message) {
   using Field = ros::PointField;
@@ -34,19 +47,18 @@ Result<std::shared_ptr<PointCloud>> cloud_of(const ros::PointCloud2& message) {
   }
   for (const Field& field : message.fields)
     has_ring = has_ring || (field.name == "ring" && field.datatype == Field::kFloat32);
-  const size_t count = size_t{message.width} * message.height;
-  if (message.point_step == 0 || message.data.size() / message.point_step < count)
-    return bad_data(fmt::format("{} bytes are no {} points of {}", message.data.size(), count, message.point_step));
+  STROBE_ASSIGN(const size_t row_step, row_step_of(message));
   for (const uint32_t offset : offsets)
     if (offset + sizeof(float) > message.point_step) return bad_data("a field lies outside of its point");
   auto cloud = std::make_shared<PointCloud>();
-  cloud->values.resize(4 * count);
+  cloud->values.resize(4 * size_t{message.width} * message.height);
   float brightest = 0;
-  for (size_t p = 0; p < count; ++p)
-    for (size_t i = 0; i < 4; ++i) {
-      float& value = cloud->values[4 * p + i];
-      std::memcpy(&value, message.data.data() + p * message.point_step + offsets[i], sizeof value);
-      if (i == 3) brightest = std::max(brightest, value);
+  float* value = cloud->values.data();
+  for (size_t row = 0; message.width > 0 && row < message.height; ++row)
+    for (size_t column = 0; column < message.width; ++column) {
+      const uint8_t* point = message.data.data() + row * row_step + column * message.point_step;
+      for (const uint32_t offset : offsets) std::memcpy(value++, point + offset, sizeof *value);
+      brightest = std::max(brightest, value[-1]);
     }
   if (brightest > 1) cloud->full_intensity = 255;
   cloud->x_is_right =
