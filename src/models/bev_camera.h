@@ -14,6 +14,8 @@ struct Camera {
   int width = 0, height = 0;         // of that picture
   // 3 x 4, row-major: a point of the camera's frame into the frame of boxes and LiDAR points; its left part a rotation.
   std::array<float, 12> to_vehicle{};
+
+  friend bool operator==(const Camera&, const Camera&) = default;
 };
 
 struct Point3 {

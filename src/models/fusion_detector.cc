@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/lidar_detector.h"
@@ -55,16 +56,21 @@ PillarRule pillar_rule(int64_t max_pillars) {
   return rule;
 }
 
-Result<void> check(const FusionOptions& options) {
-  if (options.cameras.empty() || options.cameras.size() > 6)
-    return usage_error(fmt::format("{} cameras: {} takes 1 to 6", options.cameras.size(), kName));
-  for (size_t i = 0; i < options.cameras.size(); ++i) {
-    const Camera& camera = options.cameras[i];
+Result<void> check_cameras(std::span<const Camera> cameras) {
+  if (cameras.empty() || cameras.size() > 6)
+    return usage_error(fmt::format("{} cameras: {} takes 1 to 6", cameras.size(), kName));
+  for (size_t i = 0; i < cameras.size(); ++i) {
+    const Camera& camera = cameras[i];
     const auto& k = camera.intrinsic;
     if (camera.width <= 0 || camera.height <= 0 || !(k[0] > 0 && k[4] > 0 && std::isfinite(k[0] + k[4])))
       return usage_error(fmt::format("camera {}: a picture of {}x{} with focal lengths {}, {}", i, camera.width,
                                      camera.height, k[0], k[4]));
   }
+  return {};
+}
+
+Result<void> check(const FusionOptions& options) {
+  STROBE_TRY(check_cameras(options.cameras));
   if (options.max_pillars < 0 || options.max_pillars > 65'536)
     return usage_error(fmt::format("{} pillars: expected 1 to 65536, or 0 for the network's own", options.max_pillars));
   if (!(options.score_threshold > 0 && options.score_threshold < 1))
@@ -102,8 +108,10 @@ Result<std::unique_ptr<FusionDetector>> FusionDetector::open(const std::string& 
   const Graph &lift = *detector->parts_[0], &head = *detector->parts_[2];
   const Shape features = lift.layer(lift.outputs[0]).output, map = head.layer(head.outputs[0]).output;
   const float cell = 2 * kReach / kCells;
-  detector->pool_.emplace(LiftRule{features.height, features.width, kBins, 1, 1.5F},
-                          BevGrid{-kReach, -kReach, kLow, kHigh, cell, cell, kCells, kCells}, options.cameras);
+  detector->lift_ = {features.height, features.width, kBins, 1, 1.5F};
+  detector->grid_ = {-kReach, -kReach, kLow, kHigh, cell, cell, kCells, kCells};
+  detector->laid_out_ = options.cameras;
+  detector->pool_.emplace(detector->lift_, detector->grid_, options.cameras);
   const float map_cell = 2 * kReach / static_cast<float>(map.width);
   detector->centres_ = {-kReach,   -kReach,    map_cell,         map_cell,
                         map.width, map.height, nuscenes_tasks(), nuscenes_radius()};
@@ -121,9 +129,23 @@ FusionDetector::Work FusionDetector::make_work() const {
             floats(parts_[2]->input_shape().elements()),
             {},
             {},
+            {},
+            {},
             {}};
   for (size_t i = 0; i < parts_[2]->outputs.size(); ++i) work.outputs.push_back(floats(output_size(*parts_[2], i)));
   return work;
+}
+
+Result<void> FusionDetector::lay_out(std::span<const Camera> cameras, Work& work) const {
+  if (static_cast<int64_t>(cameras.size()) != cameras_)
+    return usage_error(fmt::format("{} cameras: {} was opened for {}", cameras.size(), name_, cameras_));
+  if (std::ranges::equal(cameras, work.pool ? work.cameras : laid_out_)) return {};
+  STROBE_TRY(check_cameras(cameras));
+  work.cameras.assign(cameras.begin(), cameras.end());
+  work.pool.emplace(lift_, grid_, cameras);
+  // Cells that no ray reaches any more are not written again.
+  std::fill_n(work.map.begin(), camera_channels_ * kCells * kCells, 0.0F);
+  return {};
 }
 
 void FusionDetector::voxelize(std::span<const float> points, int columns, Work& work) const {
@@ -133,7 +155,8 @@ void FusionDetector::voxelize(std::span<const float> points, int columns, Work& 
 void FusionDetector::fuse(Work& work) const {
   const std::span<float> map(work.map);
   const auto split = static_cast<size_t>(camera_channels_ * kCells * kCells);
-  pool_->run(work.depth, work.context, camera_channels_, map.first(split), work.scratch, threads_);
+  const BevPool& pool = work.pool ? *work.pool : *pool_;
+  pool.run(work.depth, work.context, camera_channels_, map.first(split), work.scratch, threads_);
   scatter_pillars(work.pillar_features, rule_.max_pillars, work.pillars.cells(), lidar_channels_, map.subspan(split),
                   work.drawn, threads_);
 }

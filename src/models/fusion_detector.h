@@ -4,6 +4,7 @@
 //
 //   Work work = detector.make_work();
 //   ... pictures into work.pictures (camera after camera, as parts()[0]->input_rule says)
+//   detector.lay_out(cameras, work);      // where cameras moved
 //   ... parts()[0], a batch of all cameras, writes work.depth and work.context
 //   detector.voxelize(points, 5, work);   // -> work.pillars.features(), the input of parts()[1]
 //   ... parts()[1] writes work.pillar_features
@@ -48,6 +49,8 @@ class FusionDetector {
     std::vector<std::vector<float>> outputs;
     std::vector<int32_t> drawn;  // cells of the map that pillars are on
     std::vector<float> scratch;
+    std::vector<Camera> cameras;  // that `pool` is laid out for; none: those of the detector
+    std::optional<BevPool> pool;
   };
   // name: "bevfusion-small". Errors: kNotFound, kUsage (no camera, or one without a picture), those of weights.
   static Result<std::unique_ptr<FusionDetector>> open(const std::string& name, const FusionOptions& options);
@@ -60,6 +63,9 @@ class FusionDetector {
   int64_t cameras() const { return cameras_; }
 
   Work make_work() const;
+  // From here on the work's pictures are of these cameras, as many as the detector was opened with. Where they stand as
+  // before nothing is done, else their rays are laid out anew (milliseconds). Errors: kUsage.
+  Result<void> lay_out(std::span<const Camera> cameras, Work& work) const;
   void voxelize(std::span<const float> points, int columns, Work& work) const;
   void fuse(Work& work) const;
   std::vector<Box3d> decode(const Work& work) const;  // best first
@@ -70,6 +76,9 @@ class FusionDetector {
   std::vector<std::shared_ptr<const Graph>> parts_;
   int64_t cameras_ = 0, camera_channels_ = 0, lidar_channels_ = 0;
   PillarRule rule_;
+  std::vector<Camera> laid_out_;  // cameras of pool_
+  LiftRule lift_;
+  BevGrid grid_;
   std::optional<BevPool> pool_;
   CentreRule centres_;
   CentreDecoding decoding_;

@@ -40,6 +40,18 @@ std::string seeded_note(const std::string& name) {
   return name + " runs on seeded weights: its boxes mean nothing, and none are written";
 }
 
+// Where the cameras of a frame's pictures stand, which may differ from frame to frame: a vehicle moves between a sweep
+// and its pictures, and calibrations change.
+Result<std::vector<models::Camera>> cameras_of(const SensorFrame& frame) {
+  std::vector<models::Camera> cameras;
+  for (const auto& picture : frame.pictures) {
+    if (!picture->camera)
+      return unsupported(fmt::format("{}: the camera is not known", picture->channel)).at(frame.token);
+    cameras.push_back(*picture->camera);
+  }
+  return cameras;
+}
+
 // Pictures of a frame, decoded and as a network's input.
 class Pictures {
  public:
@@ -50,8 +62,9 @@ class Pictures {
     return {};
   }
   Result<void> decode(const SensorFrame& frame, size_t count) {
-    if (frame.pictures.size() < count)
-      return bad_data(fmt::format("{}: {} pictures, the model takes {}", frame.token, frame.pictures.size(), count));
+    if (frame.pictures.size() != count)
+      return bad_data(
+          fmt::format("{}: {} pictures, the model was laid out for {}", frame.token, frame.pictures.size(), count));
     frames_.resize(count);
     for (size_t i = 0; i < count; ++i) {
       STROBE_ASSIGN(frames_[i], decoder_->decode(frame.pictures[i]->bytes, 0, 0));
@@ -78,10 +91,7 @@ class FusionTask : public Task {
     models::FusionOptions options;
     options.weights = tenant_.weights;
     options.threads = tenant_.threads;
-    for (const auto& picture : sample.pictures) {
-      if (!picture->camera) return unsupported(fmt::format("{}: the camera is not known", picture->channel));
-      options.cameras.push_back(*picture->camera);
-    }
+    STROBE_ASSIGN(options.cameras, cameras_of(sample));
     STROBE_ASSIGN(detector_, models::FusionDetector::open(tenant_.model, options));
     STROBE_ASSIGN(engine_, engines::open_engine(tenant_.engine));
     work_.emplace(detector_->make_work());
@@ -115,10 +125,13 @@ class FusionTask : public Task {
     const SensorFrame& frame = batch.front();
     if (!frame.points) return internal_error("a frame without a sweep");
     points_ = frame.points;
-    return pictures_.decode(frame, static_cast<size_t>(detector_->cameras()));
+    STROBE_TRY(pictures_.decode(frame, static_cast<size_t>(detector_->cameras())));
+    STROBE_ASSIGN(cameras_, cameras_of(frame));
+    return {};
   }
   Result<void> prepare() override {
     STROBE_TRY(pictures_.prepare(work_->pictures.data()));
+    STROBE_TRY(detector_->lay_out(cameras_, *work_));
     detector_->voxelize(points_->values, points_->columns, *work_);
     return {};
   }
@@ -143,6 +156,7 @@ class FusionTask : public Task {
   std::vector<std::unique_ptr<NetworkRun>> parts_;
   std::vector<WorkPiece> pieces_;
   std::shared_ptr<const PointCloud> points_;
+  std::vector<models::Camera> cameras_;  // of the frame
   Pictures pictures_;
 };
 
@@ -153,7 +167,6 @@ class MonocularTask : public Task {
   Result<void> open(const SensorFrame& sample) {
     if (sample.pictures.empty() || !sample.pictures.front()->camera)
       return unsupported("the camera is not known, which boxes in space need; nuScenes tells it");
-    camera_ = *sample.pictures.front()->camera;
     models::MonocularOptions options;
     options.weights = tenant_.weights;
     STROBE_ASSIGN(detector_, models::Monocular3d::open(tenant_.model, options));
@@ -171,7 +184,12 @@ class MonocularTask : public Task {
   std::vector<std::string> notes() const override {
     return detector_->trained() ? std::vector<std::string>{} : std::vector{seeded_note(detector_->name())};
   }
-  Result<void> decode(std::span<const SensorFrame> batch) override { return pictures_.decode(batch.front(), 1); }
+  Result<void> decode(std::span<const SensorFrame> batch) override {
+    STROBE_TRY(pictures_.decode(batch.front(), 1));
+    STROBE_ASSIGN(const std::vector<models::Camera> cameras, cameras_of(batch.front()));
+    camera_ = cameras.front();
+    return {};
+  }
   Result<void> prepare() override { return pictures_.prepare(work_->picture.data()); }
   Result<void> infer(DeviceTurns& turns) override { return network_->run(turns, 0); }
   Result<std::vector<Prediction>> finish() override {
@@ -185,7 +203,7 @@ class MonocularTask : public Task {
   std::unique_ptr<models::Monocular3d> detector_;
   std::optional<models::Monocular3d::Work> work_;
   std::unique_ptr<NetworkRun> network_;
-  models::Camera camera_;
+  models::Camera camera_;  // of the frame
   Pictures pictures_;
 };
 

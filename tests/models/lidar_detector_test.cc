@@ -203,6 +203,21 @@ TEST(Fusion, JoinsBothSensorsOnOneMap) {
   ASSERT_EQ(boxes.size(), 1U);
   EXPECT_FLOAT_EQ(boxes[0].x, -51.2F + (20 - 9) * 1.6F);
 
+  // The cameras change places, and back: nothing stays of what rays do not reach any more.
+  for (const bool swapped : {true, false}) {
+    const std::vector<Camera> cameras = {options.cameras[swapped ? 1 : 0], options.cameras[swapped ? 0 : 1]};
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(detector.lay_out(cameras, work));
+    detector.fuse(work);
+    ahead = behind = 0;
+    for (size_t row = 0; row < 128; ++row)
+      for (size_t column = 0; column < 128; ++column) (column >= 64 ? ahead : behind) += work.map[row * 128 + column];
+    EXPECT_GT(swapped ? behind : ahead, 50);
+    EXPECT_EQ(swapped ? ahead : behind, 0);
+    EXPECT_EQ(work.map[32 * plane + cell], 7);
+  }
+  EXPECT_THAT(detector.lay_out(std::span(options.cameras).first(1), work).error().to_string(),
+              HasSubstr("1 cameras: bevfusion-small was opened for 2"));
+
   options.cameras.clear();
   EXPECT_THAT(FusionDetector::open("bevfusion-small", options).error().to_string(), HasSubstr("0 cameras"));
   options.cameras.resize(1);
