@@ -153,6 +153,7 @@ class Session {
                   bench::finish_processes(results, options_.warmup, options_.rules, &settled));
     STROBE_ASSIGN(Json mean, bench::mean_of_processes(results, options_.rules));
     mean["meta"] = meta(warmup, settled);
+    for (const std::string& line : bench::levels_left_empty(results, warmup)) log_(LogLevel::kWarning, line);
     const fs::path path = options_.plan.output_dir / "benchmark_mean.json";
     STROBE_TRY(write_file(path, mean.dump(4, ' ', false, Json::error_handler_t::replace) + "\n"));
     print(results, warmup, settled, path, mean["meta"]["missing"]);

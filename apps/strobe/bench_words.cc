@@ -15,6 +15,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kShort{{{
                                                                                {"-o", "--output_dir"},
                                                                                {"-w", "--warmup_batches"},
                                                                                {"-m", "--maximize_clocks"}}};
+// "-oDIR" and "-o=DIR", as the original's parser takes them.
+constexpr std::array<std::string_view, 2> kMayBeJoined{"-o", "-w"};
 constexpr std::array<std::string_view, 5> kWithoutValue{"--maximize_clocks", "--record", "--no-record", "--help", "-h"};
 
 }  // namespace
@@ -24,7 +26,15 @@ std::vector<std::string> bench_words(std::vector<std::string> words) {
   std::vector<std::string> out{words[0]};
   size_t i = 1;
   for (; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
-    const std::string word = words[i];
+    std::string word = words[i];
+    const auto joined = std::ranges::find_if(
+        kMayBeJoined, [&word](std::string_view name) { return word.size() > name.size() && word.starts_with(name); });
+    if (joined != kMayBeJoined.end()) {
+      const std::string value = word.substr(word[joined->size()] == '=' ? joined->size() + 1 : joined->size());
+      words[i] = value;
+      word = *joined;
+      --i;  // the value is the next word
+    }
     const auto known =
         std::find_if(kShort.begin(), kShort.end(), [&word](const auto& pair) { return pair.first == word; });
     out.push_back(known == kShort.end() ? word : std::string(known->second));

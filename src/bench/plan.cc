@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -26,18 +27,21 @@ std::string text_in(const char* name) {
   return text == nullptr ? std::string() : text;
 }
 
-bool is_output_option(const std::string& word) {
-  return word == "-o" || word == "--output_dir" || word.starts_with("--output_dir=");
-}
-
 bool is_python_file(const std::string& word) {
   return word.ends_with(".py");
 }
 
+// of_python: argparse takes "-oDIR" and "-o=DIR" for "-o DIR", too.
+bool is_output_option(const std::string& word, bool of_python) {
+  return word == "-o" || word == "--output_dir" || word.starts_with("--output_dir=") ||
+         (of_python && word.starts_with("-o"));
+}
+
 Result<std::vector<std::string>> words_of(const std::vector<std::string>& command) {
   if (command.empty()) return usage_error("no program to benchmark; expected it after --");
+  const auto script = std::ranges::find_if(command, is_python_file);
   for (size_t i = 1; i < command.size(); ++i)
-    if (is_output_option(command[i]))
+    if (is_output_option(command[i], command.begin() + static_cast<std::ptrdiff_t>(i) > script))
       return usage_error("'" + command[i] +
                          "' among the program's arguments: each process gets an --output_dir of its " +
                          "own; say the folder before --");

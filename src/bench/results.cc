@@ -143,6 +143,27 @@ Result<Run> read_run(const fs::path& path) {
   return run;
 }
 
+std::vector<std::string> levels_left_empty(const std::vector<ProcessResult>& processes, const Warmup& warmup) {
+  std::map<std::string, std::string> said;  // by level
+  for (const auto& process : processes) {
+    const auto totals = total_batches(process.read.ranges);
+    std::set<std::string> counted;
+    for (const auto& range : process.read.ranges) {
+      const std::string level(parent_path(range.path));
+      if (range.closed_batch() && *range.batch->items > 0 && counts(range.batch->index, totals.at(level), warmup))
+        counted.insert(level);
+    }
+    for (const auto& [level, total] : totals)
+      if (counted.count(level) == 0)
+        said.try_emplace(level, level + ": the warm-up of " + std::to_string(warmup.front) + " + " +
+                                    std::to_string(warmup.back) + " leaves none of " + std::to_string(total) +
+                                    " batches (" + process.name + ")");
+  }
+  std::vector<std::string> lines;
+  for (auto& [level, line] : said) lines.push_back(std::move(line));
+  return lines;
+}
+
 std::vector<StageSeries> stage_series(const std::vector<ProcessResult>& processes, const Warmup& warmup) {
   std::vector<StageSeries> out;
   std::map<std::pair<std::string, std::string>, size_t> known;

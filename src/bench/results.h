@@ -51,6 +51,9 @@ struct StageSeries {
 // In the order of the files.
 std::vector<StageSeries> stage_series(const std::vector<ProcessResult>& processes, const Warmup& warmup);
 
+// A line for each level that a warm-up leaves no batch of, in some process: it then has no figures.
+std::vector<std::string> levels_left_empty(const std::vector<ProcessResult>& processes, const Warmup& warmup);
+
 // One row a stage: level, stage, mean_ms, ci95_low_ms, ci95_high_ms (moving-block bootstrap of the mean; missing below
 // 10 batches), p50_ms, p99_ms, ms_per_item, gpu_ms (where any is above 0), batches, processes.
 Table stage_table(const std::vector<ProcessResult>& processes, const Warmup& warmup);

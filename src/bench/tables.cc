@@ -54,9 +54,9 @@ Table stage_table(const std::vector<ProcessResult>& processes, const Warmup& war
   const size_t least = analyze::least_samples(analyze::Statistic::kMean);
   if (std::any_of(all.begin(), all.end(), [least](const StageSeries& series) { return series.cpu_ms.size() < least; }))
     table.notes.push_back("fewer than " + std::to_string(least) + " batches give no confidence interval");
-  if (all.empty())
-    table.notes.push_back("no batch counts: the warm-up of " + std::to_string(warmup.front) + " + " +
-                          std::to_string(warmup.back) + " leaves none, or no range was a batch");
+  const auto empty = levels_left_empty(processes, warmup);
+  table.notes.insert(table.notes.end(), empty.begin(), empty.end());
+  if (all.empty() && empty.empty()) table.notes.emplace_back("no range was a batch");
   return table;
 }
 

@@ -68,6 +68,14 @@ TEST(Plan, WhatCannotBeIsRefused) {
   says(options({"sh", "-o", "x"}), "'-o'");
   says(options({"sh", "--output_dir=x"}), "--output_dir=x");
   says(options({"no-such-program-anywhere"}), "no such program");
+  // A script's parser takes them joined, too; other programs may have options of one dash and several letters.
+  const test::ScratchFolder folder;
+  const std::string script = (folder / "sample.py").string();
+  std::ofstream(script) << "pass\n";
+  says(options({script, "-b", "4", "-ofoo"}), "'-ofoo' among the program's arguments");
+  says(options({"python3", script, "-o=foo"}), "'-o=foo'");
+  EXPECT_TRUE(plan_processes(options({"sh", "-offset"}), {}));
+  EXPECT_TRUE(plan_processes(options({"sh", "-offset", script}), {}));
   PlanOptions none = options();
   none.processes = 0;
   says(none, "--num_processes 0");

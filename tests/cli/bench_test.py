@@ -125,6 +125,31 @@ class Files(BenchCase):
         self.assertIn("--device_id 4", done.stderr)
         self.assertEqual(self.mean()["mean_all_batches"]["demo"]["run_sample"]["pipeline"]["total_items_minus_warmup"], 12)
 
+    def test_joined_options(self):
+        """As the original's parser takes them; those of the script are its own."""
+        script = self.folder / "sample.py"
+        script.write_text("import os, sys\n"
+                          "os.execv(sys.argv[1], [sys.argv[1], '3', *sys.argv[2:]])\n")
+        done = strobe("bench", f"-o{self.folder}/out", "-w1", script, PROGRAM, "-w9", "--no-record")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.mean()["meta"]["args"]["warmup_batches"], 1)
+        self.assertEqual(self.mean()["meta"]["args"]["args"], [str(PROGRAM), "-w9", "--no-record"])
+        done = strobe("bench", f"-o={self.folder}/out", "-w=0", script, PROGRAM, "-ofoo")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        self.assertIn("'-ofoo' among the program's arguments", done.stderr)
+
+    def test_a_warmup_that_leaves_nothing_is_told(self):
+        for log_level in ("info", "error"):
+            done = self.bench("-w", 1000, "-ll", log_level, "--no-record", "--", PROGRAM, 12)
+            self.assertEqual(done.returncode, 0, done.stderr)  # the other figures stand
+            line = "demo/run_sample/pipeline: the warm-up of 1000 + 1000 leaves none of 12 batches (proc_0_gpu_0)"
+            self.assertEqual(done.stderr.count(line), 1 if log_level == "info" else 0)
+            self.assertIn(line, done.stdout)
+        self.assertEqual(self.process()["data"]["demo"]["run_sample"]["pipeline"]["total_items_minus_warmup"], 0)
+        done = self.bench("-w", 5, "--no-record", "--", PROGRAM, 12)
+        self.assertNotIn("leaves none", done.stdout + done.stderr)
+
     def test_each_process_has_its_timeline_and_log(self):
         done = self.bench("--", PROGRAM, 5)
         self.assertEqual(done.returncode, 0, done.stderr)
