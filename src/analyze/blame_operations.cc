@@ -55,7 +55,7 @@ class Sweeper {
     for (size_t i = 0; i < trace_.resources.size(); ++i) {
       if (trace_.resources[i].kind == ResourceKind::kExclusive) sweep_exclusive(static_cast<int32_t>(i));
       if (trace_.resources[i].kind == ResourceKind::kShared && static_cast<int32_t>(i) != trace_.memory)
-        sweep_shared(static_cast<int32_t>(i), by_resource_[i]);
+        sweep_shared(static_cast<int32_t>(i), whole(by_resource_[i]));
     }
     sweep_memory();
     sweep_cores();
@@ -66,8 +66,16 @@ class Sweeper {
  private:
   void sweep_exclusive(int32_t resource);
   Servers servers_of(int32_t resource);
-  void sweep_shared(int32_t resource, const std::vector<int32_t>& operations);
+  // A time in which an operation used a resource; of each operation in order.
+  struct Use {
+    int32_t operation;
+    int64_t start_ns, end_ns;
+  };
+  void sweep_shared(int32_t resource, const std::vector<Use>& uses);
+  std::vector<Use> whole(const std::vector<int32_t>& operations) const;
   void sweep_memory();
+  void add_runs(int32_t operation, std::vector<Use>& uses);
+  double running_share(const TenantOperation& operation) const;
   double beside(const TenantOperation& slowed, const TenantOperation& other, int32_t resource) const;
   void sweep_cores();
   void sweep_core_domain(const std::vector<int32_t>& resources);
@@ -88,6 +96,7 @@ class Sweeper {
   int64_t band_;
   std::vector<std::vector<int32_t>> by_resource_;
   std::vector<Record> records_;
+  std::vector<uint8_t> runs_known_;  // by operation: when it waited for a core is known, and is no use of memory
   OperationBlame out_;
 };
 
@@ -172,34 +181,80 @@ void sort_events(std::vector<Event>& events) {
   });
 }
 
+std::vector<Sweeper::Use> Sweeper::whole(const std::vector<int32_t>& operations) const {
+  std::vector<Use> uses;
+  for (const int32_t number : operations) {
+    const TenantOperation& operation = trace_.operations[static_cast<size_t>(number)];
+    if (operation.end_ns > operation.start_ns) uses.push_back({number, operation.start_ns, operation.end_ns});
+  }
+  return uses;
+}
+
+// What is left of an operation when its thread did not wait for a core, where the kernel's switches tell; else all.
+void Sweeper::add_runs(int32_t number, std::vector<Use>& uses) {
+  const TenantOperation& operation = trace_.operations[static_cast<size_t>(number)];
+  if (operation.end_ns <= operation.start_ns) return;
+  int64_t at = operation.start_ns;
+  if (operation.runnable_ns > 0 && operation.stage != kNone &&
+      core_runs_.covers(operation.start_ns, operation.end_ns)) {
+    const int32_t lane = trace_.stages[static_cast<size_t>(operation.stage)].lane;
+    const std::vector<Interval> within = {{operation.start_ns, operation.end_ns}};
+    for (const auto& [from, to] : core_runs_.waits(trace_.lane_tids[static_cast<size_t>(lane)], within,
+                                                   static_cast<double>(operation.runnable_ns))) {
+      if (from > at) uses.push_back({number, at, from});
+      at = std::max(at, to);
+    }
+    runs_known_[static_cast<size_t>(number)] = 1;
+  }
+  if (operation.end_ns > at) uses.push_back({number, at, operation.end_ns});
+}
+
 // Operations on different cores share caches and memory.
 void Sweeper::sweep_memory() {
   if (trace_.memory == kNone) return;
-  std::vector<int32_t> on_cores;
+  std::vector<Use> runs;
+  runs_known_.assign(trace_.operations.size(), 0);
   for (size_t i = 0; i < trace_.resources.size(); ++i)
     if (trace_.resources[i].kind == ResourceKind::kCores)
-      on_cores.insert(on_cores.end(), by_resource_[i].begin(), by_resource_[i].end());
-  sweep_shared(trace_.memory, on_cores);
+      for (const int32_t operation : by_resource_[i]) add_runs(operation, runs);
+  sweep_shared(trace_.memory, runs);
+}
+
+// Of the time of its uses, that in which it did not wait for a core.
+double Sweeper::running_share(const TenantOperation& operation) const {
+  const auto number = static_cast<size_t>(&operation - trace_.operations.data());
+  if (number < runs_known_.size() && runs_known_[number] != 0) return 1;
+  return 1 - static_cast<double>(operation.runnable_ns) / static_cast<double>(operation.end_ns - operation.start_ns);
 }
 
 // How much one operation slows another while both are under way; NaN: never measured.
 double Sweeper::beside(const TenantOperation& slowed, const TenantOperation& other, int32_t resource) const {
   const double a = trace_.slow(slowed.kind, other.kind);
   if (resource != trace_.memory) return a;
+  const TenantResource &own = trace_.resources[static_cast<size_t>(slowed.resource)],
+                       &its = trace_.resources[static_cast<size_t>(other.resource)];
   // Two on one core never run at the same time, and whoever waits for a core slows nobody.
-  if (slowed.resource == other.resource && trace_.resources[static_cast<size_t>(other.resource)].capacity <= 1)
-    return 0;
-  if (other.end_ns <= other.start_ns) return 0;
-  return a * (1 - static_cast<double>(other.runnable_ns) / static_cast<double>(other.end_ns - other.start_ns));
+  if (slowed.resource == other.resource && its.capacity <= 1) return 0;
+  const double others_share = running_share(other);
+  // When is not known of both: those who take turns on c cores run less often at once than by chance. Of n that want
+  // them all the time each waits for w = (n - c) / n, and two run together for c (c - 1) / (n (n - 1)).
+  const double waits = 1 - (running_share(slowed) + others_share) / 2;
+  if (waits <= 0) return a * others_share;
+  std::vector<int32_t> all = own.cores;
+  for (const int32_t core : its.cores)
+    if (std::find(all.begin(), all.end(), core) == all.end()) all.push_back(core);
+  const bool meet = slowed.resource == other.resource || all.size() < own.cores.size() + its.cores.size();
+  const double cores = slowed.resource == other.resource ? its.capacity : static_cast<double>(all.size());
+  return a * others_share * (meet ? std::max(0.0, cores - 1) / (cores - 1 + waits) : 1);
 }
 
-void Sweeper::sweep_shared(int32_t resource, const std::vector<int32_t>& operations) {
+void Sweeper::sweep_shared(int32_t resource, const std::vector<Use>& uses) {
   std::vector<Event> events;
-  for (const int32_t number : operations) {
-    const TenantOperation& operation = trace_.operations[static_cast<size_t>(number)];
-    if (operation.end_ns <= operation.start_ns) continue;
-    events.push_back({operation.start_ns, number, true});
-    events.push_back({operation.end_ns, number, false});
+  std::vector<int32_t> left(trace_.operations.size(), 0);  // uses of each operation
+  for (const Use& use : uses) {
+    events.push_back({use.start_ns, use.operation, true});
+    events.push_back({use.end_ns, use.operation, false});
+    ++left[static_cast<size_t>(use.operation)];
   }
   sort_events(events);
   struct Active {
@@ -207,7 +262,10 @@ void Sweeper::sweep_shared(int32_t resource, const std::vector<int32_t>& operati
     double lost = 0;         // of its time, to others
     std::vector<double> to;  // tenants
   };
-  std::vector<Active> active;
+  std::vector<Active> active, paused;  // paused: between two uses
+  const auto find = [](std::vector<Active>& all, int32_t operation) {
+    return std::find_if(all.begin(), all.end(), [operation](const Active& one) { return one.operation == operation; });
+  };
   int64_t at = 0;
   const size_t tenants = trace_.tenants.size();
   for (const Event& event : events) {
@@ -238,15 +296,23 @@ void Sweeper::sweep_shared(int32_t resource, const std::vector<int32_t>& operati
     }
     at = event.time_ns;
     if (event.begins) {
-      active.push_back({event.entry, 0, std::vector<double>(tenants, 0)});
+      if (const auto again = find(paused, event.entry); again != paused.end()) {
+        active.push_back(std::move(*again));
+        paused.erase(again);
+      } else {
+        active.push_back({event.entry, 0, std::vector<double>(tenants, 0)});
+      }
       continue;
     }
-    const auto done = std::find_if(active.begin(), active.end(),
-                                   [&event](const Active& one) { return one.operation == event.entry; });
+    const auto done = find(active, event.entry);
+    if (--left[static_cast<size_t>(event.entry)] > 0) {
+      paused.push_back(std::move(*done));
+      active.erase(done);
+      continue;
+    }
     const TenantOperation& operation = trace_.operations[static_cast<size_t>(event.entry)];
     // While it did not run for want of a core, nobody slowed it.
-    const auto whole = static_cast<double>(operation.end_ns - operation.start_ns);
-    const double ran = 1 - static_cast<double>(operation.runnable_ns) / whole;
+    const double ran = running_share(operation);
     for (size_t i = 0; i < tenants; ++i) put(event.entry, static_cast<int32_t>(i), resource, done->to[i] * ran);
     out_.intrinsic_ns[static_cast<size_t>(event.entry)] -= done->lost * ran;
     active.erase(done);

@@ -30,6 +30,9 @@ class CoreRunIndex {
   explicit CoreRunIndex(const TenantTrace& trace);
   // Whether it is known who ran then.
   bool covers(int64_t from_ns, int64_t to_ns) const;
+  // When a thread waited for a core within these intervals (in time order, apart), waited_ns by the kernel's own
+  // figure.
+  std::vector<Interval> waits(int32_t tid, const std::vector<Interval>& within, double waited_ns) const;
   // Splits waited_ns, which a thread waited in these intervals (in time order, apart): the kernel's own figure, so that
   // the parts add up to it. It waited from where it was taken off a core until it was back, and as long as is left of
   // waited_ns before it ran again after a sleep. Of each instant each busy core has an equal part (the cores are those
@@ -38,7 +41,6 @@ class CoreRunIndex {
                               int32_t resource) const;
 
  private:
-  std::vector<Interval> waits(int32_t tid, const std::vector<Interval>& within, double waited_ns) const;
   const TenantTrace& trace_;
   std::vector<std::pair<int32_t, Interval>> cores_;  // core: its rows of core_runs
   std::vector<int32_t> by_thread_;                   // rows by thread, then start

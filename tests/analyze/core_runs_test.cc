@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "analyze/blame.h"
 #include "analyze/tenant_maker.h"
 
@@ -138,6 +140,56 @@ TEST(CoreRuns, WhereTheyEndTheSplitIsEstimated) {
   const BlameAnalysis analysis = scene.analysis(50);
   EXPECT_EQ(analysis.estimated[static_cast<size_t>(analysis.trace.find_resource("cpu:0"))], 1);
   EXPECT_DOUBLE_EQ(ns_of(analysis, "unknown"), 60'000);
+}
+
+// a may use core 0, b both: from 0 to 100 us each beside the other, but a waits from 30 to 70 and b from 70 to 90. They
+// run at the same time for 40 us, in which each loses half to the other.
+TEST(CoreRuns, MemoryIsSharedWhileBothRun) {
+  const auto lost_to_b = [](bool recorded) {
+    test::TenantMaker maker("a,b");
+    auto& facts = maker.timeline.facts;
+    facts["tenants.policy"] = "concurrent";
+    facts["tenants.resource.cpu:0"] = "cores=1;run-queues=each";
+    facts["tenants.resource.cpu:0-1"] = "cores=2;run-queues=each";
+    facts["tenant.a.cpu"] = "cpu:0", facts["tenant.b.cpu"] = "cpu:0-1";
+    const int32_t a = maker.lane(11), b = maker.lane(12);
+    for (const auto& [name, lane, waited_us] : {std::tuple("a", a, 40), std::tuple("b", b, 20)}) {
+      maker.frame(name, lane, 0, 0, 100);
+      const int32_t row = maker.stage(name, lane, 0, "infer", 0, 100);
+      maker.argument(row, "cpu_ns", int64_t{100 - waited_us} * 1000);
+      maker.argument(row, "runnable_ns", int64_t{waited_us} * 1000);
+    }
+    const auto run = [&](int32_t core, int64_t from_us, int64_t to_us, int32_t tid, const char* name, bool preempted) {
+      maker.timeline.core_runs.push_back({from_us * 1000, to_us * 1000, core, 1, tid,
+                                          maker.timeline.strings.intern(name), maker.timeline.strings.intern(name),
+                                          preempted});
+    };
+    if (recorded) {
+      facts["tenants.core_runs.from_ns"] = "0", facts["tenants.core_runs.to_ns"] = "100000";
+      run(0, 0, 30, 11, "a", true);
+      run(0, 30, 70, 12, "b", true);
+      run(0, 70, 100, 11, "a", false);
+      run(1, 0, 30, 12, "b", true);
+      run(1, 90, 100, 12, "b", false);
+    }
+    const trace::Timeline timeline = maker.finish();
+    auto trace = tenant_trace(timeline);
+    EXPECT_TRUE(trace) << trace.error().to_string();
+    const auto calibration = parse_calibration(R"({"classes":["cpu"],"a":[[1]],"of":"cores"})");
+    EXPECT_TRUE(calibration) << calibration.error().to_string();
+    apply_calibration(*trace, *calibration);
+    const BlameAnalysis analysis = blame(std::move(*trace));
+    double ns = 0;
+    for (const BlameCell& cell : analysis.frames[0].direct)
+      if (blamed_name(analysis.trace, cell.by, 0) == "b" &&
+          blamed_resource_name(analysis.trace, cell.resource) == "mem")
+        ns += cell.ns;
+    return ns;
+  };
+  EXPECT_NEAR(lost_to_b(true), 20'000, 1e-6);
+  // By the counters alone an estimate: together less often than by chance (26,667).
+  EXPECT_GT(lost_to_b(false), 20'000);
+  EXPECT_LT(lost_to_b(false), 23'000);
 }
 
 }  // namespace
