@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -57,15 +59,20 @@ class RunCommand : public Command {
   }
 
   Result<int> run() override {
-    // While there is one thread; until the run has ended, in whatever way.
+    // When everything is checked and there is one thread yet; until the run has ended, in whatever way.
     std::optional<bench::HeldClocks> clocks;
-    if (maximize_clocks_ && !dry_run_) clocks.emplace(std::vector<int>(), clock_log());
-    if (!experiment_.empty()) return run_grid();
+    const auto hold_clocks = [this, &clocks] {
+      if (maximize_clocks_ && !dry_run_) clocks.emplace(std::vector<int>(), clock_log());
+    };
+    if (!experiment_.empty()) return run_grid(hold_clocks);
     if (!changes_.empty()) return usage_error("--set: changes an experiment's .yaml file, and none is given");
-    if (!config_.empty()) return run_config();
+    if (!config_.empty()) return run_config(hold_clocks);
     if (flags_.input.empty()) return usage_error("--input is required");
     STROBE_TRY(resolve_run_flags(*app_, flags_));
     STROBE_TRY(check_run_flags(flags_));
+    if (std::error_code ignored;
+        flags_.input.find("://") == std::string::npos && !std::filesystem::exists(flags_.input, ignored))
+      return not_found("no such file").at(flags_.input);
     if (dry_run_) return strobe::app::dry_run(flags_, run_dry_, stop_on_interrupt());
     if (!flags_.core_bind.empty()) STROBE_TRY(collect::bind_to_cores(flags_.core_bind));
     STROBE_TRY(make_writable_folder(flags_.output));
@@ -74,6 +81,7 @@ class RunCommand : public Command {
     Result<void> ended;
     int exit_code = 0;
     STROBE_ASSIGN(const RunMode mode, run_mode(flags_));
+    hold_clocks();
     if (mode == RunMode::kRetrain) return retrain(stop_requested);
     if (flags_.engines.size() == 1) {
       STROBE_ASSIGN(RunOutcome outcome, run_session(flags_, flags_.engines[0], flags_.output, stop_requested));
@@ -108,7 +116,7 @@ class RunCommand : public Command {
     };
   }
 
-  Result<int> run_config() {
+  Result<int> run_config(const std::function<void()>& hold_clocks) {
     const auto others = arguments_without(*app_, {"config", "maximize_clocks", "output", "format", "quiet"});
     if (!others.empty())
       return usage_error(others.front() + ": with --config, the flags of runs stand in the file, e.g. under defaults");
@@ -117,11 +125,12 @@ class RunCommand : public Command {
                         .output = app_->count("--output") > 0 ? flags_.output : "",
                         .format = flags_.format,
                         .quiet = flags_.quiet,
-                        .run_flags = app_},
+                        .run_flags = app_,
+                        .on_begin = hold_clocks},
                        stop_requested);
   }
 
-  Result<int> run_grid() {
+  Result<int> run_grid(const std::function<void()>& hold_clocks) {
     if (!is_experiment_file(experiment_))
       return usage_error(
           fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
@@ -138,7 +147,8 @@ class RunCommand : public Command {
                                     .again = again_,
                                     .gpu = !flags_.no_gpu_trace,
                                     .gpu_metrics_us = metrics_us,
-                                    .changes = changes_};
+                                    .changes = changes_,
+                                    .on_begin = hold_clocks};
     if (dry_run_) return dry_run_experiment(options, dry_, stop_on_interrupt());
     return run_experiment(options, stop_on_interrupt());
   }

@@ -108,7 +108,8 @@ std::string reason_of(const tenants::CellOutcome& outcome) {
 }
 
 // Tables, predictions and figures out of the timeline. A cell whose tenants never had a frame has none.
-Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell& cell, const fs::path& folder) {
+Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell& cell, const fs::path& folder,
+                           FrameDelays& delays) {
   Json figures = Json::object();
   for (const std::string& note : metrics_notes(timeline)) figures["notes"].push_back(note);
   auto trace = analyze::tenant_trace(timeline);
@@ -116,6 +117,10 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
     figures["notes"].push_back(trace.error().to_string());
     return figures;
   }
+  for (const analyze::TenantFrame& frame : trace->frames)
+    if (frame.finished())
+      delays[{trace->tenants[static_cast<size_t>(frame.tenant)].name, frame.id}] =
+          static_cast<double>(frame.latency_ns()) / 1e9;
   const std::string index = std::to_string(cell.index);
   STROBE_TRY(write_csv(analyze::tenant_delays(*trace, timeline), folder / ("delays_" + index + ".csv")));
   STROBE_TRY(write_csv(analyze::tenant_layer_timings(*trace, timeline), folder / ("layer_timings_" + index + ".csv")));
@@ -132,8 +137,9 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
   return figures;
 }
 
-// A tenant without a single frame due in the window, although its rate gives some: the process stood still meanwhile.
-std::string stood_still(const tenants::Cell& cell, const Json& figures) {
+// Why a cell whose tenants all ended well measured nothing. A tenant without a single frame due in the window, although
+// its rate gives some: the process stood still meanwhile.
+std::string measured_nothing(const tenants::Cell& cell, const Json& figures) {
   if (!figures.contains("tenants")) return "nothing was recorded of the measured window";
   for (const Json& row : figures["tenants"].value("rows", Json::array()))
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
@@ -141,6 +147,10 @@ std::string stood_still(const tenants::Cell& cell, const Json& figures) {
           tenant.batches_hz() * cell.spec.duration_s >= 2)
         return fmt::format("tenant {}: no frame was due in the measured window: the machine or the process stood still",
                            tenant.name);
+  for (const Json& row : figures["tenants"].value("rows", Json::array()))
+    if (const int64_t failed = row.value("failed", 0); failed > 0 && failed == row.value("frames", 0))
+      return fmt::format("tenant {}: each of the {} frames of the measured window failed", row.value("tenant", ""),
+                         failed);
   return "";
 }
 
@@ -153,8 +163,9 @@ Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json
   timeline.facts["experiment.cell"] = cell.folder;
   write_source_facts(cell.spec, timeline);
   STROBE_TRY(trace::write_store(timeline, folder / "trace.sqlite"));
-  STROBE_ASSIGN(const Json figures, write_results(timeline, cell, folder));
-  STROBE_TRY(merge_predictions(cell, predictions, folder));
+  FrameDelays delays;
+  STROBE_ASSIGN(const Json figures, write_results(timeline, cell, folder, delays));
+  STROBE_TRY(merge_predictions(cell, delays, predictions, folder));
   std::error_code ignored;
   fs::remove_all(spool, ignored);
   fs::remove_all(predictions, ignored);
@@ -162,7 +173,7 @@ Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json
   if (figures.contains("gpus")) result["gpus"] = figures["gpus"];
   if (figures.contains("notes")) result["notes"] = figures["notes"];
   const bool succeeded = result["status"] == to_string(CellStatus::kSuccess);
-  const std::string reason = succeeded ? stood_still(cell, figures) : "";
+  const std::string reason = succeeded ? measured_nothing(cell, figures) : "";
   if (!reason.empty()) {
     result["status"] = to_string(CellStatus::kFailed);
     result["reason"] = reason;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -28,15 +29,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFromCoco
                                                                                      {"bicycle", "bicycle"},
                                                                                      {"motorcycle", "motorcycle"},
                                                                                      {"person", "pedestrian"}}};
-
-// 1-based; 0: none of them.
-int nuscenes_category(std::string_view label) {
-  for (const auto& [coco, nuscenes] : kFromCoco)
-    if (label == coco) label = nuscenes;
-  for (size_t i = 0; i < kNuscenesClasses.size(); ++i)
-    if (kNuscenesClasses[i] == label) return static_cast<int>(i) + 1;
-  return 0;
-}
 
 void add_picture_boxes(const Json& line, Json& list) {
   for (const Json& box : line.value("picture_boxes", Json::array())) {
@@ -84,7 +76,20 @@ Predictions read_predictions(const fs::path& path) {
 
 }  // namespace
 
-Result<void> merge_predictions(const tenants::Cell& cell, const fs::path& from, const fs::path& to) {
+int nuscenes_category(std::string_view label) {
+  for (const auto& [coco, nuscenes] : kFromCoco)
+    if (label == coco) label = nuscenes;
+  for (size_t i = 0; i < kNuscenesClasses.size(); ++i)
+    if (kNuscenesClasses[i] == label) return static_cast<int>(i) + 1;
+  return 0;
+}
+
+bool is_picture_class(std::string_view nuscenes_name) {
+  return std::ranges::any_of(kFromCoco, [&](const auto& both) { return both.second == nuscenes_name; });
+}
+
+Result<void> merge_predictions(const tenants::Cell& cell, const FrameDelays& delays, const fs::path& from,
+                               const fs::path& to) {
   int of_space = 0, of_pictures = 0;
   for (const tenants::TenantSpec& tenant : cell.spec.tenants) {
     Predictions all = read_predictions(from / (tenant.name + ".jsonl"));
@@ -102,6 +107,9 @@ Result<void> merge_predictions(const tenants::Cell& cell, const fs::path& from, 
                                          {"results", std::move(all.space)}}
                                   : std::move(all.pictures);
     STROBE_TRY(write_file(path, content.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
+    if (!in_space)
+      STROBE_TRY(write_picture_truth(tenant, from / (tenant.name + ".jsonl"), delays,
+                                     to / fmt::format("image_gt_{}{}.json", cell.index, suffix)));
   }
   return {};
 }

@@ -75,6 +75,9 @@ class Grid {
     find_done();
     for (const tenants::Cell& cell : experiment_.cells) tenants::measure_spin(cell.spec);  // the same in all cells
     STROBE_TRY(write_mapping());
+    const bool any =
+        std::any_of(records_.begin(), records_.end(), [](const CellRecord& one) { return one.status != "success"; });
+    if (any && options_.on_begin) options_.on_begin();
     begin_ = Clock::now();
     for (size_t i = 0; i < records_.size() && !stop_; ++i) {
       if (records_[i].status == "success") continue;
@@ -313,9 +316,20 @@ class Grid {
     }
     fmt::print("{}", report::format_table(table, format));
     if (format == report::Format::kText)
-      fmt::print("\ncells: {}\nblame: strobe blame {}\n", (folder_ / "param_mapping.csv").string(),
-                 (cell_folder(0) / "trace.sqlite").string());
+      fmt::print("\ncells: {}\n{}\n", (folder_ / "param_mapping.csv").string(), what_to_ask(result["cells"]));
     return {};
+  }
+
+  // Of the first cell that succeeded; else of one whose trace has frames.
+  static std::string what_to_ask(const Json& cells) {
+    std::string trace;
+    for (const Json& cell : cells) {
+      if (!cell.contains("trace") || !cell.contains("figures")) continue;
+      const bool succeeded = cell["status"] == "success";
+      if (succeeded || trace.empty()) trace = cell["trace"].get<std::string>();
+      if (succeeded) break;
+    }
+    return trace.empty() ? "no cell left a trace with frames" : "blame: strobe blame " + trace;
   }
 
   static void add_rows(Table& table, const std::string& name, const Json& cell) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct ExperimentOptions {
   bool gpu = true;                   // what tenants do on NVIDIA devices is recorded, too, where there is a driver
   int gpu_metrics_us = 0;            // between two samples of the devices' counters; 0: none
   std::vector<std::string> changes;  // "KEY=VALUE", of the file
+  // When everything is checked and a cell is about to run; the process has one thread.
+  std::function<void()> on_begin = {};
 };
 
 // Whether `strobe run` takes this word for an experiment's file.

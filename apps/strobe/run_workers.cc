@@ -162,6 +162,7 @@ Result<int> run_workers(const WorkersOptions& options, const std::atomic<bool>& 
 
   std::vector<WorkerProcess> workers;
   for (const WorkerPlan& worker : plan->workers) workers.emplace_back(worker, folder / worker.name);
+  if (options.on_begin) options.on_begin();
   for (WorkerProcess& worker : workers) STROBE_TRY(worker.start());
   {
     ProgressLine progress(!options.quiet);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "strobe/base/result.h"
@@ -15,6 +16,8 @@ struct WorkersOptions {
   std::string format = "text";
   bool quiet = false;
   const CLI::App* run_flags = nullptr;  // of `strobe run`: which keys a worker may have
+  // When the file is checked and the workers are about to start; the process has one thread.
+  std::function<void()> on_begin = {};
 };
 
 // Starts all workers, waits for all of them and prints how each ended; none is started again. A stop is passed on to

@@ -73,14 +73,29 @@ Json as_json(const DetectionInput& input, const DetectionMetrics& metrics, doubl
   out["filters"] = {{"truths", counts_json(input.truth_counts)}, {"predictions", counts_json(input.prediction_counts)}};
   out["meta"] = Json::object();
   for (const auto& [key, value] : input.meta) out["meta"][key] = value;
+  if (input.by_sample_data) {
+    out["skipped"] = input.skipped;
+    out["absent"] = input.absent;
+  }
   out["eval_time"] = seconds;
   return out;
+}
+
+std::vector<std::string> notes_of(const DetectionInput& input) {
+  std::vector<std::string> notes;
+  if (input.skipped > 0)
+    notes.push_back(fmt::format("{} lists are of no key frame, without annotations, and are skipped", input.skipped));
+  if (input.absent > 0)
+    notes.push_back(
+        fmt::format("{} key frames of these scenes have no list in the file, and do not count", input.absent));
+  return notes;
 }
 
 Table means_table(const DetectionInput& input, const DetectionMetrics& metrics) {
   Table table(
       fmt::format("nuScenes detection, split {}: {} scenes, {} samples", input.split, input.scenes, input.samples),
       {{"measure", "", 0}, {"value", "", 4}, {"of", "", 0, true}});
+  table.notes = notes_of(input);
   table.add_row({std::string("mAP"), metrics.mean_ap, std::string("mean over classes and 0.5, 1, 2, 4 m")});
   for (size_t e = 0; e < kMeans.size(); ++e)
     table.add_row({std::string(kMeans[e]), metrics.errors[e], std::string(kMeanings[e])});
@@ -114,7 +129,8 @@ class SensorsEvaluate : public Word {
   const char* summary() const override { return "nuScenes' detection metrics of a result file"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("results", results_, "Result file in nuScenes' submission format")->required();
+    app.add_option("results", results_, "Result file in nuScenes' submission format, or lidar_pred_<i>.json of a run")
+        ->required();
     app.add_option("--root", root_, "Folder of the nuScenes data set")->required();
     app.add_option("--version", version_, "Folder of its tables, such as v1.0-mini (default: the one there is)");
     app.add_option("--split", split_,
@@ -131,7 +147,11 @@ class SensorsEvaluate : public Word {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     if (!delays_.empty()) return run_streaming(format);
     const auto start = std::chrono::steady_clock::now();
-    STROBE_ASSIGN(const NuScenes database, NuScenes::open(root_, version_, nuscenes::Detail::kKeyFrames));
+    STROBE_ASSIGN(NuScenes database, NuScenes::open(root_, version_, nuscenes::Detail::kKeyFrames));
+    STROBE_ASSIGN(const bool by_sample_data, is_by_sample_data(results_, database));
+    if (by_sample_data) {
+      STROBE_ASSIGN(database, NuScenes::open(root_, version_));
+    }
     STROBE_ASSIGN(const DetectionInput input, read_detection_input(results_, database, split_));
     auto metrics = detection_metrics(input.truths, input.predictions, database.samples.size());
     if (!metrics) return std::move(metrics).error().at(results_);
@@ -140,6 +160,8 @@ class SensorsEvaluate : public Word {
       fmt::print("{}\n", as_json(input, *metrics, taken.count()).dump(2, ' ', false, Json::error_handler_t::replace));
       return 0;
     }
+    if (format == report::Format::kCsv)
+      for (const std::string& note : notes_of(input)) fmt::print(stderr, "note: {}\n", note);
     fmt::print("{}\n{}", report::format_table(means_table(input, *metrics), format),
                report::format_table(classes_table(*metrics), format));
     return 0;

@@ -92,11 +92,22 @@ class ResultReader {
     std::string_view token;
     in.begin_object();
     while (in.next_member(token)) {
-      const uint32_t sample = database_.find_sample(token);
-      if (sample == kNone)
-        return in.fault(
-            fmt::format("sample \"{}\" is not in {}", token, (database_.root() / database_.version()).string()));
-      if (seen_[sample]) return in.fault(fmt::format("sample \"{}\" stands there twice", token));
+      uint32_t sample = database_.find_sample(token);
+      if (sample == kNone) {
+        const uint32_t data = database_.find_sample_data(token);
+        if (data == kNone)
+          return in.fault(
+              fmt::format("sample \"{}\" is not in {}", token, (database_.root() / database_.version()).string()));
+        out_.by_sample_data = true;
+        if (!database_.sample_data[data].is_key_frame) {
+          ++out_.skipped;
+          in.skip();
+          continue;
+        }
+        sample = database_.sample_data[data].sample;
+      }
+      if (seen_[sample])
+        return in.fault(fmt::format("sample \"{}\" stands there twice", database_.samples[sample].token));
       seen_[sample] = true;
       auto facts = samples_.of(sample);
       if (!facts) return in.fault(facts.error().message());
@@ -151,7 +162,8 @@ Result<NuScenesSplit> choose_split(const NuScenes& database, const std::vector<b
   return std::move(*smallest);
 }
 
-Result<void> read_truth(const NuScenes& database, const NuScenesSplit& split, DetectionInput& out) {
+// counts: by sample.
+Result<void> read_truth(const NuScenes& database, const std::vector<bool>& counts, DetectionInput& out) {
   Samples samples(database);
   std::vector<uint8_t> class_of_category, attribute_numbers;
   for (const auto& category : database.categories)
@@ -159,7 +171,7 @@ Result<void> read_truth(const NuScenes& database, const NuScenesSplit& split, De
   // An attribute that the task does not know is still one, and not that of any prediction.
   for (const auto& attribute : database.attributes) attribute_numbers.push_back(detection_attribute_of(attribute.name));
   for (uint32_t sample = 0; sample < database.samples.size(); ++sample) {
-    if (!split.scenes[database.samples[sample].scene]) continue;
+    if (!counts[sample]) continue;
     STROBE_ASSIGN(const DetectionPlace* const facts, samples.of(sample));
     for (const uint32_t row : database.annotations_of(sample)) {
       const Annotation& annotation = database.annotations[row];
@@ -187,7 +199,37 @@ Result<void> read_truth(const NuScenes& database, const NuScenesSplit& split, De
   return {};
 }
 
+// A run need not have had every key frame of its scenes: those that it has count.
+Result<void> take_what_is_there(const NuScenes& database, const std::vector<bool>& seen, DetectionInput& out) {
+  std::vector<bool> scenes(database.scenes.size());
+  for (size_t i = 0; i < seen.size(); ++i)
+    if (seen[i]) scenes[database.samples[i].scene] = true, ++out.samples;
+  if (out.samples == 0)
+    return bad_data(fmt::format("none of its {} lists is of a key frame, and others have no annotations", out.skipped));
+  for (size_t i = 0; i < seen.size(); ++i) out.absent += scenes[database.samples[i].scene] && !seen[i] ? 1 : 0;
+  out.scenes = static_cast<uint32_t>(std::ranges::count(scenes, true));
+  out.split = "(key frames of the file)";
+  return read_truth(database, seen, out);
+}
+
 }  // namespace
+
+Result<bool> is_by_sample_data(const std::filesystem::path& results, const NuScenes& database) {
+  STROBE_ASSIGN(const MappedText file, MappedText::open(results));
+  std::deque<std::string> unescaped;
+  JsonCursor in(file.text(), unescaped);
+  std::string_view key;
+  in.begin_object();
+  while (in.next_member(key)) {
+    if (key != "results") {
+      in.skip();
+      continue;
+    }
+    in.begin_object();
+    return in.next_member(key) && database.find_sample(key) == kNone;
+  }
+  return false;
+}
 
 Result<DetectionInput> read_detection_input(const std::filesystem::path& results, const NuScenes& database,
                                             const std::string& split_name) {
@@ -197,6 +239,11 @@ Result<DetectionInput> read_detection_input(const std::filesystem::path& results
   JsonCursor in(file.text(), unescaped);
   ResultReader reader(database, out);
   if (auto read = reader.read(in); !read) return std::move(read).error().at(results.string());
+  if (out.by_sample_data && split_name.empty()) {
+    if (auto taken = take_what_is_there(database, reader.seen(), out); !taken)
+      return std::move(taken).error().at(results.string());
+    return out;
+  }
   STROBE_ASSIGN(const NuScenesSplit split, choose_split(database, reader.seen(), split_name));
   out.split = split.name;
   out.scenes = static_cast<uint32_t>(std::ranges::count(split.scenes, true));
@@ -210,7 +257,9 @@ Result<DetectionInput> read_detection_input(const std::filesystem::path& results
         belongs ? "belongs to" : "is not in", split.name,
         belongs ? "but the file has no results for it (an empty list would do)" : "but the file has results for it"));
   }
-  STROBE_TRY(read_truth(database, split, out));
+  std::vector<bool> counts(database.samples.size());
+  for (size_t i = 0; i < counts.size(); ++i) counts[i] = split.scenes[database.samples[i].scene];
+  STROBE_TRY(read_truth(database, counts, out));
   return out;
 }
 

@@ -22,12 +22,22 @@ struct DetectionInput {
   FilterCounts truth_counts, prediction_counts;
   // The result file's "meta", such as {"use_lidar": true}.
   std::vector<std::pair<std::string, bool>> meta;
+  // Of a file by tokens of sample_data: lists of what is no key frame, which are skipped, and key frames of its scenes
+  // that it has no list for (0 where a split was asked for, which must be whole).
+  bool by_sample_data = false;
+  uint64_t skipped = 0, absent = 0;
 };
 
-// `split`: a name of nuscenes_splits(), or empty for the smallest one that holds every sample of the file.
-// Errors: kNotFound (file, split), kBadData naming the line: no "results", a sample that the database or the split
-// lacks, a sample of the split that the file lacks, more than 500 boxes of a sample, a box of an unknown class or
-// attribute, of another sample, or with a NaN in its place, size or rotation.
+// Whether the first list of a result file stands under no sample's token: such a file needs all sample_data. Errors:
+// kNotFound (file).
+Result<bool> is_by_sample_data(const std::filesystem::path& results, const NuScenes& database);
+
+// Lists stand under tokens of samples, or, as a run writes them, of sample_data: then a key frame's counts as that of
+// its sample. `split`: a name of nuscenes_splits(), or empty for the smallest one that holds every sample of the file;
+// of a file by sample_data: for the key frames that it has. Errors: kNotFound (file, split), kBadData naming the line:
+// no "results", a sample that the database or the split lacks, a sample of the split that the file lacks, two lists of
+// a sample, no list of a key frame, more than 500 boxes of a sample, a box of an unknown class or attribute, of another
+// sample, or with a NaN in its place, size or rotation.
 Result<DetectionInput> read_detection_input(const std::filesystem::path& results, const NuScenes& database,
                                             const std::string& split);
 

@@ -207,6 +207,50 @@ class Metrics(Case):
                 self.assertAlmostEqual(figures["label_tp_errors"][cls]["trans_err"], 0)
                 self.assertAlmostEqual(figures["label_tp_errors"][cls]["scale_err"], 0)
 
+    def test_results_by_sample_data(self):
+        """What a run writes has tokens of sample_data, and sweeps between the key frames, too."""
+        root = self.write(seed=31, scenes=2, samples=4, sweeps=2)
+        plain = self.figures(root, "--split", "all")
+        lidar = [row for row in self.database.tables["sample_data"] if "LIDAR_TOP" in row["filename"]]
+        key = {row["sample_token"]: row["token"] for row in lidar if row["is_key_frame"]}
+        between = [row["token"] for row in lidar if not row["is_key_frame"]]
+        self.assertEqual(len(between), 12)
+        of_run = {"meta": {}, "results": {
+            key[token]: [{**box, "sample_token": key[token]} for box in boxes]
+            for token, boxes in self.results["results"].items()}}
+        boxes = next(iter(of_run["results"].values()))
+        # A sweep comes first, as it may.
+        of_run["results"] = {between[0]: [{**box, "sample_token": between[0]} for box in boxes], **of_run["results"]}
+        for token in between[1:5]:
+            of_run["results"][token] = []
+
+        def evaluate(*flags):
+            (root / "results.json").write_text(json.dumps(of_run))
+            return self.figures(root, *flags)
+
+        found = evaluate()
+        for flags in ((), ("--split", "all")):
+            found = evaluate(*flags)
+            for name in ("mean_ap", "label_aps", "label_tp_errors", "nd_score"):
+                self.same(found[name], plain[name], name)
+            self.assertEqual((found["skipped"], found["absent"], found["samples"]), (5, 0, 8))
+        self.assertIn("5 lists are of no key frame", strobe("sensors", "evaluate", root / "results.json", "--root", root).stdout)
+        gone = list(key.values())[1]
+        missing = of_run["results"].pop(gone)
+        found = evaluate()
+        self.assertEqual((found["skipped"], found["absent"], found["samples"]), (5, 1, 7))
+        self.refused(self.evaluate(root, "--split", "all"), "no results for it")
+        # Two sensors of one sample, or nothing that has annotations.
+        camera = {row["sample_token"]: row["token"] for row in self.database.tables["sample_data"]
+                  if row["is_key_frame"] and "CAM_FRONT" in row["filename"]}
+        of_run["results"][gone] = missing
+        of_run["results"][next(iter(camera.values()))] = []
+        (root / "results.json").write_text(json.dumps(of_run))
+        self.refused(self.evaluate(root), "stands there twice")
+        of_run["results"] = {between[0]: [], between[1]: []}
+        (root / "results.json").write_text(json.dumps(of_run))
+        self.refused(self.evaluate(root), "none of its 2 lists is of a key frame")
+
     def test_splits(self):
         root = self.write(seed=9, scenes=4, samples=2)
         scene = {r["token"]: r["name"] for r in self.database.tables["scene"]}

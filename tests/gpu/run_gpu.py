@@ -212,7 +212,7 @@ class Experiment(GpuCase):
 name: gpu
 duration: 1s
 warmup: 100ms
-defaults: {{model: {cfg}, weights: {weights}, engine: fakegpu, source: {source}}}
+defaults: {{model: {cfg}, weights: {weights}, engine: fakegpu, source: {source}, queue: 100}}
 tenants:
   - {{name: a, rate: 30}}
   - {{name: b, rate: 20, FAULT}}

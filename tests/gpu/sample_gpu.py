@@ -127,6 +127,20 @@ class Run(SampleCase):
                         calls.index("nvmlDeviceResetGpuLockedClocks 0"))
         self.assertEqual(calls[-1], "nvmlDeviceSetPersistenceMode 0 off")
 
+    def test_clocks_are_left_alone_where_nothing_can_run(self):
+        wrong = self.folder / "wrong.yaml"
+        wrong.write_text("tenants: [{name: a, model: 'spin:x'}]\n")
+        for command in (self.command("--maximize_clocks", "--score", "7"),
+                        self.command("--maximize_clocks", "--set", "a=b"),
+                        ["run", "--input", "/nonexistent.mp4", "--maximize_clocks", "-o", self.out],
+                        ["run", "--maximize_clocks"],
+                        ["run", wrong, "--maximize_clocks", "-o", self.out],
+                        ["run", "--config", wrong, "--maximize_clocks", "-o", self.out]):
+            with self.subTest(command=command):
+                done = subprocess.run([STROBE, *map(str, command)], env=self.environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(self.locked(), "")
+
     def test_a_missing_right_is_told_and_the_run_goes_on(self):
         done = self.strobe(*self.command("--maximize_clocks"), FAKE_NVML_nvmlDeviceSetPersistenceMode="4")
         self.assertIn("no permission", done.stderr)
