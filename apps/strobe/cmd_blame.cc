@@ -106,6 +106,11 @@ class BlameCommand : public Command {
     json["excess_ns"] = std::llround(excess);
     json["switching_ns"] = std::llround(switching);
     json["unknown_ns"] = std::llround(unknown);
+    Json& beside_idle = json["waited_beside_idle_core"] = Json::array();
+    for (size_t i = 0; i < analysis.beside_idle_ns.size(); ++i)
+      if (analysis.beside_idle_ns[i] > 0)
+        beside_idle.push_back(
+            {{"tenant", analysis.trace.tenants[i].name}, {"ns", std::llround(analysis.beside_idle_ns[i])}});
     Json& programs = json["programs"] = Json::array();
     for (const auto& [program, ns] : analysis.programs)
       programs.push_back({{"program", program}, {"ns", std::llround(ns)}});

@@ -394,6 +394,7 @@ void Accountant::run() {
   analysis_.intrinsic_ns = std::move(operations_.intrinsic_ns);
   analysis_.blocker = std::move(operations_.blocker);
   analysis_.estimated = std::move(operations_.estimated);
+  analysis_.beside_idle_ns = operations_.beside_idle_ns;
   for (const auto& [program, ns] : operations_.programs)
     analysis_.programs.emplace_back(trace_.programs[static_cast<size_t>(program)], ns);
   std::stable_sort(analysis_.programs.begin(), analysis_.programs.end(),

@@ -77,6 +77,9 @@ struct BlameAnalysis {
   // Of "system", where switches of the cores are recorded: which programs, and how long finished frames' stages waited
   // for a core while those ran; most first.
   std::vector<std::pair<std::string, double>> programs;
+  // By tenant: what finished frames' stages waited for a core while another one that they may use was idle. Kernels
+  // do that where a thread wakes up another one.
+  std::vector<double> beside_idle_ns;
   uint64_t unmeasured_pairs = 0;  // classes that ran beside each other without a known slow-down
   BlameGates gates;
 };

@@ -37,6 +37,7 @@ struct Record {
 class Sweeper {
  public:
   explicit Sweeper(const TenantTrace& trace) : trace_(trace), core_runs_(trace), band_(noise_of_difference(trace)) {
+    out_.beside_idle_ns.assign(trace.tenants.size(), 0);
     out_.intrinsic_ns.resize(trace.operations.size());
     for (size_t i = 0; i < trace.operations.size(); ++i)
       out_.intrinsic_ns[i] = static_cast<double>(trace.operations[i].end_ns - trace.operations[i].start_ns);
@@ -484,7 +485,9 @@ bool Sweeper::split_by_core_runs(int32_t operation, int32_t stage_number, int32_
     const Blamed other = part.is_idle ? Blamed::kIdle : part.is_recorder ? Blamed::kRecorder : Blamed::kSystem;
     const int32_t by = part.tenant != kNone ? part.tenant : blamed(trace_, other);
     give_core_wait(operation, stage_number, by, resource, part.ns);
-    if (counts && by == blamed(trace_, Blamed::kSystem)) out_.programs[part.program] += part.ns;
+    if (!counts) continue;
+    if (by == blamed(trace_, Blamed::kSystem)) out_.programs[part.program] += part.ns;
+    out_.beside_idle_ns[static_cast<size_t>(stage.tenant)] += part.beside_idle_ns;
   }
   return true;
 }

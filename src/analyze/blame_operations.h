@@ -29,6 +29,7 @@ struct OperationBlame {
   std::vector<std::vector<BlameCell>> of_stage;
   std::vector<uint8_t> estimated;      // by resource
   std::map<int32_t, double> programs;  // what of "system" was which program, ns
+  std::vector<double> beside_idle_ns;  // by tenant: waits for a core although another one was idle
   std::vector<Servers> servers;        // by resource; empty where it is not exclusive
   uint64_t contradictions = 0;         // more holders at once than servers
   int64_t contradicted_ns = 0;         // for so long

@@ -79,6 +79,24 @@ std::string milliseconds(double ns) {
   return text;
 }
 
+// "a 0.38 ms, b 0.50 ms": what a frame of theirs waited for a core beside an idle one, where it is worth a word.
+std::string beside_idle_cores(const BlameAnalysis& analysis) {
+  constexpr double kWorthIt = 0.01;  // of the latency
+  const TenantTrace& trace = analysis.trace;
+  std::vector<double> latency(trace.tenants.size(), 0), frames(trace.tenants.size(), 0);
+  for (const TenantFrame& frame : trace.frames) {
+    if (!frame.finished() || !frame.counts) continue;
+    latency[static_cast<size_t>(frame.tenant)] += static_cast<double>(frame.latency_ns());
+    ++frames[static_cast<size_t>(frame.tenant)];
+  }
+  std::string text;
+  for (size_t i = 0; i < analysis.beside_idle_ns.size(); ++i)
+    if (analysis.beside_idle_ns[i] > 0 && analysis.beside_idle_ns[i] >= kWorthIt * latency[i])
+      text += (text.empty() ? "" : ", ") + trace.tenants[i].name + " " +
+              milliseconds(analysis.beside_idle_ns[i] / frames[i]);
+  return text;
+}
+
 void add_notes(const BlameAnalysis& analysis, Table& table) {
   table.coverage = analysis.gates.known_state;
   const std::vector<std::string> reasons = analysis.gates.reasons();
@@ -96,6 +114,10 @@ void add_notes(const BlameAnalysis& analysis, Table& table) {
     table.notes.push_back("estimated: of waits for a core (" + estimated +
                           ") the total is the kernel's, the split is by the others' CPU time" +
                           (analysis.trace.core_runs_off.empty() ? "" : "; " + analysis.trace.core_runs_off));
+  if (const std::string waited = beside_idle_cores(analysis); !waited.empty())
+    table.notes.push_back(
+        "a frame waited for a core although another one was idle: " + waited +
+        "; a thread may be woken up on the core of the one that wakes it: cores of its own avoid that");
   if (!analysis.programs.empty()) {
     constexpr size_t kMostNamed = 5;
     std::string text = "system: while these ran, stages waited for a core:";

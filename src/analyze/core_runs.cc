@@ -114,17 +114,17 @@ std::vector<CoreWait> CoreRunIndex::split(int32_t tid, const std::vector<Interva
   const auto& runs = trace_.core_runs;
   std::vector<CoreWait> parts;
   double sum = 0;
-  const auto give = [&](const CoreWait& who, double ns) {
+  const auto give = [&](const CoreWait& who, double ns, bool beside_idle) {
     sum += ns;
-    for (CoreWait& part : parts)
-      if (part.tenant == who.tenant && part.is_recorder == who.is_recorder && part.is_idle == who.is_idle &&
-          part.program == who.program) {
-        part.ns += ns;
-        return;
-      }
-    parts.push_back(who);
-    parts.back().ns = ns;
+    auto part = std::find_if(parts.begin(), parts.end(), [&who](const CoreWait& one) {
+      return one.tenant == who.tenant && one.is_recorder == who.is_recorder && one.is_idle == who.is_idle &&
+             one.program == who.program;
+    });
+    if (part == parts.end()) part = parts.insert(part, who);
+    part->ns += ns;
+    if (beside_idle) part->beside_idle_ns += ns;
   };
+  const size_t cores = allowed.empty() ? cores_.size() : allowed.size();
   std::vector<std::pair<int64_t, int32_t>> events;  // time, row: begins; ~row: ends
   std::vector<int32_t> active;
   for (const auto& [from, to] : waits(tid, within, waited_ns)) {
@@ -147,11 +147,11 @@ std::vector<CoreWait> CoreRunIndex::split(int32_t tid, const std::vector<Interva
       const auto length = static_cast<double>(until - last);
       last = until;
       if (length <= 0) return;
-      if (active.empty()) give({.is_idle = true}, length);
+      if (active.empty()) give({.is_idle = true}, length, false);
       for (const int32_t row : active) {
         const TenantCoreRun& run = runs[static_cast<size_t>(row)];
         give({.tenant = run.tenant, .is_recorder = run.is_recorder, .program = run.program},
-             length / static_cast<double>(active.size()));
+             length / static_cast<double>(active.size()), active.size() < cores);
       }
     };
     for (const auto& [time, row] : events) {
@@ -163,7 +163,8 @@ std::vector<CoreWait> CoreRunIndex::split(int32_t tid, const std::vector<Interva
     }
     pass(to);
   }
-  for (CoreWait& part : parts) part.ns *= sum > 0 ? waited_ns / sum : 0;
+  for (CoreWait& part : parts)
+    for (double* ns : {&part.ns, &part.beside_idle_ns}) *ns *= sum > 0 ? waited_ns / sum : 0;
   return parts;
 }
 

@@ -23,6 +23,7 @@ struct CoreWait {
   bool is_idle = false;  // a core was free, and the thread had not got there yet
   int32_t program = 0;
   double ns = 0;
+  double beside_idle_ns = 0;  // of that, while another core that the thread may use was idle
 };
 
 class CoreRunIndex {

@@ -63,6 +63,7 @@ TEST(CoreRuns, WhoRanWhileAThreadWaitedIsBlamed) {
   EXPECT_DOUBLE_EQ(ns_of(analysis, "unknown"), 0);
   EXPECT_DOUBLE_EQ(analysis.frames[0].intrinsic_path_ns, 40'000);
   ASSERT_EQ(analysis.programs.size(), 1U);
+  EXPECT_DOUBLE_EQ(analysis.beside_idle_ns[0], 0);  // there is no other core
   EXPECT_EQ(analysis.programs[0].first, "backup");
   EXPECT_DOUBLE_EQ(analysis.programs[0].second, 15'000);
   EXPECT_EQ(analysis.estimated[static_cast<size_t>(analysis.trace.find_resource("cpu:0"))], 0);
@@ -109,6 +110,11 @@ TEST(CoreRuns, BusyCoresShareTheBlameAndOtherCoresHaveNone) {
   const BlameAnalysis analysis = scene.analysis();
   EXPECT_DOUBLE_EQ(ns_of(analysis, "b"), 30'000);  // 20 alone, half of 20
   EXPECT_DOUBLE_EQ(ns_of(analysis, "system"), 10'000);
+  // From 30 to 50 the other core was idle.
+  EXPECT_DOUBLE_EQ(analysis.beside_idle_ns[0], 20'000);
+  EXPECT_DOUBLE_EQ(analysis.beside_idle_ns[1], 0);
+  EXPECT_THAT(blame_matrix(analysis, BlameOf::kAll, false).notes,
+              testing::Contains(testing::HasSubstr("although another one was idle: a 0.020 ms;")));
 }
 
 TEST(CoreRuns, AWaitOfAThreadThatRanAllTheTimeIsUnknown) {
