@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "base/file.h"
@@ -38,13 +39,19 @@ class CalibrateCommand : public Command {
   }
 
   Result<int> run() override {
+    // Measuring takes a while: not for nothing.
+    const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+      return usage_error("-o '" + output_ + "': there is no folder '" + folder.string() + "'");
     if (!engine_.empty()) {
       STROBE_ASSIGN(const measure::DeviceCalibration found,
                     measure::calibrate_device(engine_, threads_, seconds_, &stop_on_interrupt()));
       return put(measure::calibration_json(found));
     }
-    if (cores_.empty()) cores_ = collect::allowed_core_list();
-    STROBE_ASSIGN(options_.cores, collect::parse_cores(cores_));
+    STROBE_ASSIGN(options_.cores, collect::parse_cores(cores_.empty() ? collect::allowed_core_list() : cores_));
+    if (!cores_.empty() && options_.cores.size() > 2)
+      return usage_error("--cores '" + cores_ + "': expected two cores");
     options_.stop = &stop_on_interrupt();
     STROBE_ASSIGN(const tenants::PairCalibration made, tenants::calibrate(options_));
     return put(tenants::calibration_json(made));

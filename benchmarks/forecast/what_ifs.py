@@ -212,8 +212,8 @@ def main():
                 if abs(real) > row["noise"][q]:
                     clear.append(right[-1])
         print(f"{label}: unchanged runs differ by {100 * statistics.median(row['noise'][q] for row in known):.1f} %; direction"
-              f" right in {int(sum(right))} of {len(right)} changes larger than 5 % ({100 * statistics.mean(right):.0f} %), in"
-              f" {int(sum(clear))} of the {len(clear)} larger than the noise, too ({100 * statistics.mean(clear):.0f} %)")
+              f" right in {int(sum(right))} of {len(right)} changes larger than 5 % ({100 * statistics.mean(right or [0]):.0f} %), in"
+              f" {int(sum(clear))} of the {len(clear)} larger than the noise, too ({100 * statistics.mean(clear or [0]):.0f} %)")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <limits>
 #include <queue>
 #include <random>
+#include <utility>
 
 #include "analyze/run_queues.h"
 #include "base/statistics.h"
@@ -24,9 +25,8 @@ struct Event {
   int32_t worker;  // kNone: what follows happens
   uint32_t version;
   int32_t frame = kNone;  // arrives at last
-  int32_t cores = kNone;  // are looked at for idle ones; or, with a turn, whether it is over on one of them
-  int32_t core = 0;
-  uint64_t turn = 0;
+  int32_t cores = kNone;  // are looked at for idle ones; with a core, whether the turn there is over
+  int32_t core = kNone;
   bool operator>(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
 };
 
@@ -44,14 +44,17 @@ struct Worker {
   bool gave_way = false;
   double left_ns = 0, rate = 1, since = 0, slice_left = kNever;
   double of_resource = 1, of_cores = 1, of_memory = 1;  // factors of its rate
-  double left_cores_ns = -1;                            // when it was on a core last
+  double left_cores_ns = -kNever;                       // when it was on a core last
+  double asked_ns = -kNever;                            // for a server
+  Joining waker;                                        // who wakes it up, when it joins the cores next
   std::vector<int32_t> to_hand_over;
   int32_t goes_on_with = kNone;
 };
 
 struct Server {
   int32_t worker = kNone, last_tenant = kNone;
-  int32_t released_by = kNone;  // a worker
+  int32_t released_by = kNone;  // a worker, at:
+  double released_ns = -kNever;
 };
 
 struct Waiting {
@@ -88,8 +91,9 @@ class Engine {
         servers_[i].resize(static_cast<size_t>(std::clamp(model.resources[i].capacity, 1.0, 1e4)));
     for (const TenantResource& resource : model.resources)
       run_queues_.emplace_back(static_cast<size_t>(std::clamp(resource.capacity, 1.0, 4096.0)),
-                               model.run_queues.balance_ns.empty(), !model.run_queues.turn_ns.empty());
-    for (const RunQueues& queues : run_queues_) turns_.emplace_back(queues.cores(), 0);
+                               model.run_queues.balance_ns.empty(),
+                               model.run_queues.turn_ns.empty() ? 0 : model.run_queues.turn_ns.back());
+    for (const RunQueues& queues : run_queues_) turn_looks_.emplace_back(queues.cores(), -kNever);
     is_uneven_.assign(model.resources.size(), false);
     for (const ReplayTenant& tenant : model.tenants)
       source_core_.push_back(
@@ -124,8 +128,9 @@ class Engine {
   void watch_balance(int32_t resource);
   void watch_turns(int32_t resource);
   void end_turn(const Event& event);
-  void woken_by(int32_t worker);
-  void balance(int32_t resource);
+  Joining woken_by(int32_t waker, int32_t worker);
+  void give_back(int32_t worker);
+  void balance(const Event& event);
   double drawn(const std::vector<double>& quantiles) {
     return quantiles.empty() ? 0 : quantile_sorted(quantiles, std::uniform_real_distribution<double>(0, 1)(random_));
   }
@@ -177,10 +182,9 @@ class Engine {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<int32_t> arrivals_;
   std::mt19937_64 random_;
-  std::vector<int32_t> source_core_;          // by tenant: on which its frames come
-  std::vector<bool> is_uneven_;               // by resource: an idle core will look for work
-  std::vector<std::vector<uint64_t>> turns_;  // by resource and core: the turn whose end is an event
-  Joining waker_;                             // of the worker that is being woken up
+  std::vector<int32_t> source_core_;             // by tenant: on which its frames come
+  std::vector<bool> is_uneven_;                  // by resource: an idle core will look for work
+  std::vector<std::vector<double>> turn_looks_;  // by resource and core: when its turn is looked at
   uint64_t order_ = 0, asked_ = 0;
   double now_ = 0;
   ReplayResult result_;
@@ -281,48 +285,60 @@ void Engine::watch_balance(int32_t resource) {
   events_.push(look);
 }
 
-void Engine::balance(int32_t resource) {
-  const auto number = static_cast<size_t>(resource);
+void Engine::balance(const Event& event) {
+  const auto number = static_cast<size_t>(event.cores);
   is_uneven_[number] = false;
   if (!run_queues_[number].is_uneven()) return;
-  run_queues_[number].balance();
-  refresh_cores(resource);
+  now_ = event.time;
+  run_queues_[number].balance(now_);
+  refresh_cores(event.cores);
 }
 
 // Who is first on a core that others wait for has a turn.
 void Engine::watch_turns(int32_t resource) {
-  if (!has_run_queues(resource)) return;
-  const RunQueues& queues = run_queues_[static_cast<size_t>(resource)];
+  constexpr double kShortest = 1e5;  // ns; no kernel changes threads as often, and a replay would not come to an end
+  if (!has_run_queues(resource) || model_.run_queues.turn_ns.empty()) return;
+  RunQueues& queues = run_queues_[static_cast<size_t>(resource)];
   for (size_t core = 0; core < queues.cores(); ++core) {
-    uint64_t& known = turns_[static_cast<size_t>(resource)][core];
-    const uint64_t turn = queues.turn(core);
-    if (turn == 0 || turn == known) continue;
-    known = turn;
-    Event end{now_ + std::max(1.0, drawn(model_.run_queues.turn_ns)), ++order_, kNone, 0};
+    if (!queues.has_turn(core)) continue;
+    if (queues.turn_end(core) == RunQueues::kNoTurn)
+      queues.set_turn_end(core, now_ + std::max(kShortest, drawn(model_.run_queues.turn_ns)));
+    double& look = turn_looks_[static_cast<size_t>(resource)][core];
+    if (look == queues.turn_end(core)) continue;
+    look = queues.turn_end(core);
+    Event end{std::max(now_, look), ++order_, kNone, 0};
     end.cores = resource;
     end.core = static_cast<int32_t>(core);
-    end.turn = turn;
     events_.push(end);
   }
 }
 
+// Nothing where it is the end of a turn that went to somebody else since.
 void Engine::end_turn(const Event& event) {
   RunQueues& queues = run_queues_[static_cast<size_t>(event.cores)];
-  if (queues.turn(static_cast<size_t>(event.core)) != event.turn) return;
-  queues.end_turn(static_cast<size_t>(event.core));
+  const auto core = static_cast<size_t>(event.core);
+  double& look = turn_looks_[static_cast<size_t>(event.cores)][core];
+  if (look <= event.time) look = -kNever;
+  if (queues.turn_end(core) > event.time) return;
+  const bool somebody_waits = queues.has_turn(core);
+  queues.end_turn(core, std::max(now_, event.time));
+  if (!somebody_waits) return;
+  now_ = event.time;
   refresh_cores(event.cores);
 }
 
-// What joins the cores next is woken up by that worker, which hands something over to it.
-void Engine::woken_by(int32_t number) {
-  waker_ = {};
-  if (number == kNone || model_.run_queues.turn_ns.empty()) return;
-  const int32_t cores = model_.tenants[static_cast<size_t>(workers_[static_cast<size_t>(number)].tenant)].cpu;
-  if (cores == kNone || !has_run_queues(cores)) return;
-  const size_t core = run_queues_[static_cast<size_t>(cores)].core_of(number);
-  if (core >= run_queues_[static_cast<size_t>(cores)].cores()) return;
-  waker_.waker = static_cast<int32_t>(core);
-  waker_.stays_with_waker = is_drawn(model_.run_queues.hand_over_stays);
+// A worker that waited is woken up by one that hands something over to it.
+Joining Engine::woken_by(int32_t waker, int32_t number) {
+  if (waker == kNone || waker == number || model_.run_queues.turn_ns.empty()) return {};
+  const auto cpu = [this](int32_t worker) {
+    return model_.tenants[static_cast<size_t>(workers_[static_cast<size_t>(worker)].tenant)].cpu;
+  };
+  const int32_t cores = cpu(waker);
+  if (cores == kNone || cores != cpu(number) || !has_run_queues(cores)) return {};
+  const RunQueues& queues = run_queues_[static_cast<size_t>(cores)];
+  const size_t core = queues.core_of(waker);
+  if (core >= queues.cores()) return {};
+  return {.waker = static_cast<int32_t>(core), .stays_with_waker = is_drawn(model_.run_queues.hand_over_stays)};
 }
 
 // A worker begins to run its operation.
@@ -348,11 +364,11 @@ void Engine::join(int32_t number) {
     running_[static_cast<size_t>(operation.resource)].push_back(number);
     if (running_[static_cast<size_t>(operation.resource)].size() > 1) refresh_running(operation.resource);
   }
+  Joining how = std::exchange(worker.waker, {});
   if (const int32_t cores = cores_of(worker); cores != kNone) {
     on_cores_[static_cast<size_t>(cores)].push_back(number);
-    if (worker.left_cores_ns == now_) waker_ = {.goes_on = true};
-    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].join(number, operation.cores, waker_);
-    waker_ = {};
+    if (worker.left_cores_ns == now_) how = {.goes_on = true};
+    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].join(number, operation.cores, now_, how);
     refresh_cores(cores);
   }
 }
@@ -370,7 +386,7 @@ void Engine::leave(int32_t number) {
   if (operation.resource != kNone && drop_from(running_[static_cast<size_t>(operation.resource)]))
     refresh_running(operation.resource);
   if (const int32_t cores = cores_of(worker); cores != kNone && drop_from(on_cores_[static_cast<size_t>(cores)])) {
-    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].leave(number);
+    if (has_run_queues(cores)) run_queues_[static_cast<size_t>(cores)].leave(number, now_);
     worker.left_cores_ns = now_;
     refresh_cores(cores);
   }
@@ -404,6 +420,7 @@ void Engine::run_operation(int32_t number) {
   worker.doing = Doing::kWaits;
   // Who gave way keeps its place among those of its priority.
   if (!worker.gave_way) worker.asked = ++asked_;
+  worker.asked_ns = now_;
   worker.gave_way = false;
   waiting_[static_cast<size_t>(operation.resource)].push_back(number);
   touched_.push_back(operation.resource);
@@ -434,14 +451,18 @@ void Engine::finish_operation(int32_t number) {
   leave(number);
   Worker& worker = workers_[static_cast<size_t>(number)];
   ++worker.operation;
-  if (worker.server != kNone && !keeps_server(worker)) {
-    Server& server = servers_[static_cast<size_t>(worker.held)][static_cast<size_t>(worker.server)];
-    server.worker = kNone;
-    server.released_by = number;
-    touched_.push_back(worker.held);
-    worker.server = worker.held = kNone;
-  }
+  if (worker.server != kNone && !keeps_server(worker)) give_back(number);
   go_on(number);
+}
+
+void Engine::give_back(int32_t number) {
+  Worker& worker = workers_[static_cast<size_t>(number)];
+  Server& server = servers_[static_cast<size_t>(worker.held)][static_cast<size_t>(worker.server)];
+  server.worker = kNone;
+  server.released_by = number;
+  server.released_ns = now_;
+  touched_.push_back(worker.held);
+  worker.server = worker.held = kNone;
 }
 
 void Engine::finish_stage(int32_t number) {
@@ -491,9 +512,8 @@ bool Engine::hand_over(int32_t number) {
       worker.to_hand_over.pop_back();
       const int32_t other = pool.idle.back();
       pool.idle.pop_back();
-      woken_by(number);
+      workers_[static_cast<size_t>(other)].waker = woken_by(number, other);
       take(other, {worker.frame, stage});
-      waker_ = {};
       continue;
     }
     if (stage_of(worker.frame, worker.stage).pushes && room > 0 && static_cast<int64_t>(pool.queue.size()) >= room) {
@@ -553,15 +573,16 @@ void Engine::arrive(int32_t number) {
   if (!pool.idle.empty() && pool.queue.empty()) {
     const int32_t worker = pool.idle.back();
     pool.idle.pop_back();
+    Joining& how = workers_[static_cast<size_t>(worker)].waker;
+    how = {};
     if (tenant.cpu != kNone && has_run_queues(tenant.cpu) && !model_.run_queues.balance_ns.empty()) {
-      waker_.waker = source_core_[static_cast<size_t>(frame.tenant)];
+      how.waker = source_core_[static_cast<size_t>(frame.tenant)];
       const RunQueues& queues = run_queues_[static_cast<size_t>(tenant.cpu)];
-      const size_t before = queues.core_of(worker);
-      const bool finds_its_own_idle = before != static_cast<size_t>(waker_.waker) && !queues.is_busy(before);
-      waker_.stays_with_waker = !finds_its_own_idle && is_drawn(model_.run_queues.wake_up_stays);
+      const size_t before = queues.core_of(worker), at = static_cast<size_t>(how.waker);
+      const bool finds_its_own_idle = before < queues.cores() && before != at && !queues.is_busy(before);
+      how.stays_with_waker = queues.is_busy(at) && !finds_its_own_idle && is_drawn(model_.run_queues.wake_up_stays);
     }
     take(worker, {number, 0});
-    waker_ = {};
     return;
   }
   if (tenant.drop != DropPolicy::kNever && tenant.queue_depth > 0) {
@@ -618,14 +639,15 @@ void Engine::serve(int32_t resource) {
     server.last_tenant = worker.tenant;
     worker.server = static_cast<int32_t>(i);
     worker.held = resource;
+    // Who did not wait was not woken up by whoever had it before.
+    if (worker.asked_ns < now_)
+      worker.waker = server.released_ns == now_ ? woken_by(server.released_by, number) : Joining{};
     if (switches) {
       worker.doing = Doing::kSwitches;
       ++worker.version;
       schedule(now_ + static_cast<double>(what.switch_ns), number);
     } else {
-      woken_by(server.released_by);
       join(number);
-      waker_ = {};
     }
   }
 }
@@ -649,13 +671,14 @@ ReplayResult Engine::run() {
     } else if (events_.top().worker == kNone) {
       const Event event = events_.top();
       events_.pop();
-      now_ = event.time;
-      if (event.frame != kNone)
+      if (event.frame != kNone) {
+        now_ = event.time;
         arrive(event.frame);
-      else if (event.turn != 0)
+      } else if (event.core != kNone) {
         end_turn(event);
-      else
-        balance(event.cores);
+      } else {
+        balance(event);
+      }
     } else {
       const Event event = events_.top();
       events_.pop();
@@ -678,12 +701,11 @@ ReplayResult Engine::run() {
             retime(event.worker);
           } else {
             leave(event.worker);
-            servers_[static_cast<size_t>(resource)][static_cast<size_t>(worker.server)].worker = kNone;
-            worker.server = worker.held = kNone;
+            give_back(event.worker);
             worker.doing = Doing::kWaits;
             worker.asked = ++asked_;
+            worker.asked_ns = now_;
             waiting_[static_cast<size_t>(resource)].push_back(event.worker);
-            touched_.push_back(resource);
           }
         } else {
           retime(event.worker);

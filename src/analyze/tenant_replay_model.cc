@@ -235,16 +235,14 @@ std::optional<double> hand_over_stays(const TenantTrace& trace) {
       const TenantOperation &before = *of[i], &next = *of[i + 1];
       const bool is_handed_over = next.tenant != before.tenant && next.ready_ns < before.end_ns &&
                                   next.start_ns >= before.end_ns && next.start_ns < before.end_ns + kSoon;
+      if (!is_handed_over) continue;
       const TenantStage& stage = trace.stages[static_cast<size_t>(before.stage)];
-      // What its thread waited for a core between its operations and after them.
-      int64_t waited = stage.runnable_ns;
-      bool is_last = true;
-      for (int32_t k = stage.first_operation; k < stage.first_operation + stage.operation_count; ++k) {
-        const TenantOperation& own = trace.operations[static_cast<size_t>(k)];
-        waited -= own.runnable_ns;
-        is_last &= own.start_ns <= before.start_ns;
-      }
-      if (!is_handed_over || !is_last || stage.cpu_ns < 0) continue;
+      const auto last = trace.operations.begin() + stage.first_operation + stage.operation_count - 1;
+      if (stage.cpu_ns < 0 || last->start_ns > before.start_ns) continue;
+      // What its thread waited for a core outside its operations: nearly always after the last one.
+      const int64_t waited =
+          std::accumulate(last + 1 - stage.operation_count, last + 1, stage.runnable_ns,
+                          [](int64_t left, const TenantOperation& own) { return left - own.runnable_ns; });
       ++all;
       stay += waited > kWaited ? 1 : 0;
     }

@@ -166,9 +166,9 @@ struct RunQueueTimes {
   std::vector<double> balance_ns;  // until an idle core takes a thread from one that has two; empty: at once
   std::vector<double>
       turn_ns;  // that a thread which was put first on its core has there; empty: cores are shared evenly
-  // How often a thread that wakes up takes its waker's core away from whoever is on it although another one is idle:
-  // from its waker itself, which hands a server or a frame over and goes on; from a third one, which the waker (a
-  // source) had interrupted. From 0 to 1; of use with turn_ns.
+  // How often a thread that wakes up takes its waker's core away from whoever is on it: from its waker itself, which
+  // hands a server or a frame over and goes on; from a third one, which the waker (a source) had interrupted. From 0 to
+  // 1; of use with turn_ns.
   double hand_over_stays = 0, wake_up_stays = 0;
 };
 

@@ -301,6 +301,10 @@ Result<Calibration> parse_calibration(const std::string& text) {
       times->push_back(ms * kMs);
     }
   }
+  constexpr double kShortestTurnMs = 0.1;
+  const std::vector<double>& turns = calibration.run_queues.turn_ns;
+  if (!turns.empty() && turns.back() < kShortestTurnMs * kMs)
+    return bad_data("'turn_ms': expected turns of at least 0.1 ms");
   for (const auto& [key, share] : {std::pair("hand_over_stays", &calibration.run_queues.hand_over_stays),
                                    std::pair("wake_up_stays", &calibration.run_queues.wake_up_stays)}) {
     if (!json.contains(key) || json[key].is_null()) continue;

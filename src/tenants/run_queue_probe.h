@@ -26,8 +26,9 @@ struct RunQueueProbe {
   std::vector<double> balance_ms;
   // For how long a thread that has taken a core from another one by waking up keeps it from that one.
   std::vector<double> turn_ms;
-  // How often a thread that is woken up, while another core is idle, takes the core of its waker: away from the waker,
-  // which goes on; away from a third thread, which the waker had interrupted. From 0 to 1.
+  // How often a thread that is woken up takes the core of its waker: away from the waker, which hands a device over and
+  // goes on; away from a third thread, which the waker, a source, had interrupted. From 0 to 1; nothing: it never was
+  // in question.
   std::optional<double> hand_over_stays, wake_up_stays;
 };
 

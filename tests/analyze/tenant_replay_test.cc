@@ -99,6 +99,129 @@ TEST(TenantReplay, WhoHandsADeviceOverMayLoseItsCore) {
   EXPECT_NEAR(result.latency_ns[1] / kMs, 15.05, 1e-6);
 }
 
+double last_done_ms(const ReplayResult& result) {
+  double done = 0;
+  for (const double ns : result.done_ns) done = std::max(done, ns);
+  return done / kMs;
+}
+
+// Whatever ends while nobody waits, or while threads share evenly, whoever comes next gets its turns.
+TEST(TenantReplay, NobodyStarvesBehindATurn) {
+  // Balance moves the one that waits away, and another one there.
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    ReplayModel model = model_of(2, {{0, 600}, {0, 300}, {5, 200}, {10, 100}});
+    model.seed = seed;
+    model.run_queues.turn_ns = {20 * kMs, 20 * kMs};
+    model.run_queues.balance_ns = {1 * kMs, 1 * kMs};
+    const ReplayResult result = replay(model);
+    EXPECT_GE(last_done_ms(result), 600);
+    EXPECT_LE(last_done_ms(result), 800) << seed;
+    // In 700 ms the short ones have had what is theirs of two cores.
+    EXPECT_LE(result.latency_ns[3] / kMs, 100 * 4 + 40) << seed;
+  }
+  // Work that does not fill the core comes between the turns.
+  ReplayModel model = model_of(1, {{0, 100}, {0, 50}});
+  std::vector<ReplayOperation> operations;
+  for (int i = 0; i < 9; ++i) {
+    operations.push_back(model.operations[0]);
+    operations.back().service_ns = 100 * kMs / 9;
+    operations.back().cores = i % 2 == 0 ? 1 : 0.85;
+  }
+  operations.push_back(model.operations[1]);
+  model.operations = operations;
+  model.stages[0].operation_count = 9;
+  model.stages[1].first_operation = 9;
+  model.run_queues.turn_ns = {4 * kMs, 4 * kMs};
+  EXPECT_LE(replay(model).latency_ns[1] / kMs, 115);
+}
+
+// Three on a core, and how finely the work of one is cut does not matter.
+TEST(TenantReplay, TurnsDoNotGetShorterWithMoreOperations) {
+  std::vector<double> done;
+  for (const int pieces : {1, 300}) {
+    ReplayModel model = model_of(1, {{0, 300}, {0, 300}, {0, 300}});
+    std::vector<ReplayOperation> operations;
+    for (int i = 0; i < pieces; ++i) {
+      operations.push_back(model.operations[0]);
+      operations.back().service_ns = 300 * kMs / pieces;
+    }
+    for (const int i : {1, 2}) operations.push_back(model.operations[static_cast<size_t>(i)]);
+    model.operations = operations;
+    model.stages[0].operation_count = pieces;
+    for (const int i : {1, 2}) model.stages[static_cast<size_t>(i)].first_operation = pieces + i - 1;
+    model.run_queues.turn_ns = {1 * kMs, 20 * kMs};
+    const ReplayResult result = replay(model);
+    EXPECT_NEAR(last_done_ms(result), 900, 1e-3);
+    for (const double ns : result.latency_ns) EXPECT_GE(ns / kMs, 840) << pieces;
+  }
+}
+
+// 500 short frames a second want nearly all of a core beside one long piece of work: that gets about half.
+TEST(TenantReplay, FrequentShortFramesDoNotStarveALongOne) {
+  std::vector<std::pair<double, double>> frames = {{0, 500}};
+  for (int i = 0; i < 600; ++i) frames.emplace_back(2.0 * i, 1.9);
+  ReplayModel model = model_of(1, frames);
+  // All of them are one tenant's, of one thread.
+  model.pools.resize(2);
+  model.tenants.resize(2);
+  for (size_t i = 1; i < frames.size(); ++i) {
+    model.frames[i].tenant = 1;
+    model.stages[i].pool = 1;
+  }
+  model.run_queues.turn_ns = {2 * kMs, 6 * kMs};
+  const ReplayResult result = replay(model);
+  EXPECT_GE(result.latency_ns[0] / kMs, 900);
+  EXPECT_LE(result.latency_ns[0] / kMs, 1150);
+}
+
+// Who asks for a device that somebody gave back before was not woken up by that one; nor is a core of one's own run
+// queue the other's. With a cost of switching it is a hand-over all the same.
+TEST(TenantReplay, OnlyWhoWaitedIsWokenUp) {
+  const auto made = [](double second_at) {
+    ReplayModel model = model_of(2, {{0, 5}, {second_at, 10}});
+    TenantResource device;
+    device.kind = ResourceKind::kExclusive;
+    model.resources.push_back(device);
+    for (ReplayOperation& operation : model.operations) operation.resource = 1;
+    ReplayOperation tail = model.operations[0];
+    tail.resource = 0;
+    tail.service_ns = 4 * kMs;
+    model.operations.insert(model.operations.begin() + 1, tail);
+    model.stages[0].operation_count = 2;
+    model.stages[1].first_operation = 2;
+    model.run_queues.turn_ns = {3 * kMs, 3 * kMs};
+    model.run_queues.balance_ns = {100 * kMs, 100 * kMs};
+    model.run_queues.hand_over_stays = 1;
+    return model;
+  };
+  EXPECT_GT(replay(made(0)).latency_ns[0] / kMs, 11.9);
+  EXPECT_NEAR(replay(made(6)).latency_ns[0] / kMs, 9, 1e-6);
+  ReplayModel apart = made(0);
+  apart.resources.push_back(apart.resources[0]);
+  apart.tenants[1].cpu = 2;
+  EXPECT_NEAR(replay(apart).latency_ns[0] / kMs, 9, 1e-6);
+  ReplayModel switching = made(0);
+  switching.resources[1].switch_ns = 5000;
+  EXPECT_GT(replay(switching).latency_ns[0] / kMs, 11.9);
+}
+
+// The source of c wakes up on the core of a or b and may leave c there; else c goes back to its own core.
+TEST(TenantReplay, WhoASourceWakesUpMayTakeTheCore) {
+  double taken = 0;
+  for (uint64_t seed = 1; seed < 30; ++seed) {
+    ReplayModel model = model_of(2, {{0, 10}, {2, 4}});
+    model.seed = seed;
+    model.run_queues.turn_ns = {50 * kMs, 50 * kMs};
+    model.run_queues.balance_ns = {100 * kMs, 100 * kMs};
+    const double alone = replay(model).latency_ns[0] / kMs;
+    EXPECT_NEAR(alone, 10, 1e-6);
+    model.run_queues.wake_up_stays = 1;
+    taken += replay(model).latency_ns[0] / kMs > 13.9 ? 1 : 0;
+  }
+  EXPECT_GT(taken, 5);  // wherever both sources sit on one core
+  EXPECT_LT(taken, 25);
+}
+
 // What the trace itself tells of it: b waits for what a has, and a third of a's stages wait for a core after they gave
 // it.
 TEST(TenantReplay, HandOversThatStayAreCounted) {

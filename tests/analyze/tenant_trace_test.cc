@@ -131,7 +131,8 @@ TEST(TenantTrace, CalibrationReplacesTheMatrix) {
        {"", "[]", R"({"classes":["a"],"a":[]})", R"({"classes":["a"],"a":[["x"]]})", R"({"classes":[1],"a":[[0]]})",
         R"({"classes":["a"],"a":[[0]],"saturation":"much"})", R"({"classes":["a"],"a":[[0]],"wake_up_ms":[2,1]})",
         R"({"classes":["a"],"a":[[0]],"wake_up_ms":[-1]})", R"({"classes":["a"],"a":[[0]],"balance_ms":3})",
-        R"({"classes":["a"],"a":[[0]],"wake_up_stays":1.1})", R"({"classes":["a"],"a":[[0]],"hand_over_stays":"x"})"})
+        R"({"classes":["a"],"a":[[0]],"turn_ms":[0,0.01]})", R"({"classes":["a"],"a":[[0]],"wake_up_stays":1.1})",
+        R"({"classes":["a"],"a":[[0]],"hand_over_stays":"x"})"})
     EXPECT_FALSE(parse_calibration(bad)) << bad;
 }
 

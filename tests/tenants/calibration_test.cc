@@ -28,7 +28,7 @@ TEST(CalibrationTest, MeasuresEveryPair) {
   options.cores = {0, 1};
   options.seconds_each = 0.02;
   options.rounds = 1;
-  options.run_queues = {.cores = {}, .wake_ups = 20, .balances = 3, .turns = 10, .tenants_s = 0.3};
+  options.run_queues = {.cores = {}, .wake_ups = 20, .balances = 3, .turns = 10, .tenants_s = 1.5};
   const auto made = calibrate(options);
   if (!made) GTEST_SKIP() << made.error().to_string();
   ASSERT_EQ(made->a.size(), 2u);
@@ -41,12 +41,16 @@ TEST(CalibrationTest, MeasuresEveryPair) {
     EXPECT_GE(times.front(), 0);
     EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
   }
-  for (const auto& share : {queues.hand_over_stays, queues.wake_up_stays})
-    if (share) {
-      EXPECT_GE(*share, 0);
-      EXPECT_LE(*share, 1);
-    }
   const auto json = nlohmann::json::parse(calibration_json(*made));
+  ASSERT_TRUE(queues.hand_over_stays);
+  for (const auto& [key, share] :
+       {std::pair("hand_over_stays", queues.hand_over_stays), std::pair("wake_up_stays", queues.wake_up_stays)}) {
+    EXPECT_EQ(json.contains(key), share.has_value());
+    if (!share) continue;
+    EXPECT_GE(*share, 0);
+    EXPECT_LE(*share, 1);
+    EXPECT_EQ(json[key], *share);
+  }
   EXPECT_EQ(json["wake_up_ms"].size(), 21u);
   EXPECT_EQ(json["turn_ms"].size(), 21u);
   EXPECT_EQ(json["balance_ms"].size(), 21u);
