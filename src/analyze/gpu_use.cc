@@ -203,8 +203,9 @@ Table gpu_use(const trace::Timeline& timeline, const Stretch& stretch) {
   for (const auto& [gpu, device] : devices_of(timeline)) {
     const Curve power = within(device.find(words::kPower), stretch);
     const Curve busy = within(device.find(words::kBusy), stretch);
-    if (power.empty() && busy.empty()) continue;
     const Energy energy = energy_of(gpu, device, stretch, table);
+    // A short stretch may lie between two samples: its energy is known all the same.
+    if (power.empty() && busy.empty() && !energy.mean_w) continue;
     const Clocks clocks = clocks_of(device, stretch);
     const auto name = timeline.facts.find(fmt::format("gpu.{}.name", gpu));
     std::optional<double> memory = highest(within(device.find(words::kMemoryUsed), stretch)), per_frame;

@@ -23,9 +23,9 @@ namespace {
 constexpr int64_t kFlush_ns = 1'000'000'000;
 constexpr int64_t kLeastShare = 10;  // of a core: one in so many
 
-int64_t now_ns() {
+int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -100,14 +100,16 @@ void Sampler::Work::run() {
   describe();
   std::unique_lock lock(mutex_);
   for (bool last = false; !last;) {
+    last = stop_;  // before the look: one that was under way when the work ended tells nothing of its end
     lock.unlock();
-    const int64_t before = now_ns();
+    // The share is one of CPU time: waiting for a core costs none, and on a busy machine it would make samples few.
+    const int64_t before = now_ns(), cpu_before = now_ns(CLOCK_THREAD_CPUTIME_ID);
     look();
-    const int64_t took_ns = now_ns() - before;
+    const int64_t took_ns = now_ns() - before, cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before;
     lock.lock();
-    last = stop_;
-    const auto rest = std::max<std::chrono::nanoseconds>(options_.period - std::chrono::nanoseconds(took_ns),
-                                                         std::chrono::nanoseconds((kLeastShare - 1) * took_ns));
+    const int64_t period_ns = std::chrono::nanoseconds(options_.period).count();
+    // A driver that only makes us wait is left alone for as long as it took.
+    const std::chrono::nanoseconds rest(std::max({period_ns - took_ns, (kLeastShare - 1) * cpu_ns, took_ns}));
     if (!last) wake_.wait_for(lock, rest, [this] { return stop_; });
   }
   finish();

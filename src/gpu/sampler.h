@@ -18,9 +18,10 @@ struct SamplerOptions {
   std::chrono::milliseconds stop_timeout{5000};
 };
 
-// From start() until it is destroyed, when it takes a last sample. It takes at most a tenth of a core: where looking
-// takes longer, it looks less often. A killed process loses at most a second of samples. A driver that hangs is not
-// waited for longer than the timeout: the thread is left behind, and the log ends with what was written.
+// From start() until it is destroyed, when it takes a last sample. It takes at most a tenth of a core, and rests at
+// least as long as it looked: where that takes longer than the period, it looks less often. A killed process loses at
+// most a second of samples. A driver that hangs is not waited for longer than the timeout: the thread is left behind,
+// and the log ends with what was written.
 class Sampler {
  public:
   // The devices that this process's environment leaves to programs. Errors: those of Nvml (why there is nothing

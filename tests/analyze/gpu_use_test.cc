@@ -65,6 +65,21 @@ TEST(GpuUse, EdgesBetweenSamplesLieOnStraightLines) {
   EXPECT_FALSE(table.number(0, "energy_j_per_frame"));
 }
 
+TEST(GpuUse, AStretchBetweenTwoSamplesHasItsEnergy) {
+  for (const bool counter : {true, false}) {
+    TimelineMaker maker;
+    add_curves(maker, 1, 0, counter);
+    const Table table = gpu_use(maker.finish(), {501 * kSecond / 100, 504 * kSecond / 100, 3});
+    ASSERT_EQ(table.row_count(), 1U);
+    EXPECT_EQ(table.number(0, "samples"), 0);
+    const double watts = counter ? 300 : 200;  // the mean of the two samples
+    EXPECT_NEAR(*table.number(0, "energy_j"), 0.03 * watts, 1e-6);
+    EXPECT_NEAR(*table.number(0, "energy_j_per_frame"), 0.01 * watts, 1e-6);
+    EXPECT_FALSE(table.number(0, "busy_percent"));
+    EXPECT_FALSE(table.number(0, "sm_clock_mhz"));
+  }
+}
+
 TEST(GpuUse, ThrottlingAndMovingClocksAreTold) {
   TimelineMaker maker;
   add_curves(maker);
