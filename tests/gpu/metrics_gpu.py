@@ -2,11 +2,8 @@
 (fake_metrics.cc)."""
 import bisect
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 import unittest
 
 from run_gpu import BARE, LIB, NO_DEVICE, GpuCase
@@ -63,15 +60,9 @@ class Record(MetricsCase):
     def test_counters_outlive_a_kill(self):
         kept, found = self.folder / "kept", self.folder / "found.sqlite"
         command = [STROBE, "record", "--folder", kept, "--gpu-metrics", "-o", self.folder / "t.sqlite", "--",
-                   sys.executable, "-c", "import time; time.sleep(30)"]
+                   sys.executable, "-c", "import time; time.sleep(100)"]
         with subprocess.Popen([*map(str, command)], env=self.environment, start_new_session=True) as process:
-            end = time.monotonic() + 30
-            while not any(log.stat().st_size > 20000 for log in kept.glob("*.gpu")) and time.monotonic() < end:
-                time.sleep(0.05)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        self.strobe("recover", kept, "-o", found)
-        self.assertGreater(len(self.counters(found, "sm_busy_percent")), 2000)
+            self.kill_when(process, kept, found, lambda: len(self.counters(found, "sm_busy_percent")) > 2000)
         self.assertIn("on: CUPTI", self.facts(found)["gpu.metrics"])
 
     def test_a_refusal_is_a_note(self):

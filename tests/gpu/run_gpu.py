@@ -1,5 +1,6 @@
 """GPU work of `strobe run`, of experiments and of programs that record themselves, with the stand-in for the driver and
 CUPTI (fake_gpu.cc), and an engine whose inferences use it (fake_engine.cc)."""
+import contextlib
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ LIB, BIN = pathlib.Path(os.environ["STROBE_TEST_LIB"]), pathlib.Path(os.environ[
 FAKE = str(LIB / "libstrobe_fake_gpu.so")
 DEVICE = {"STROBE_CUDA_LIBRARY": FAKE, "STROBE_CUPTI_LIBRARY": FAKE, "STROBE_NVML_LIBRARY": "/nowhere/libnvidia-ml.so.1"}
 NO_DEVICE = {"STROBE_CUDA_LIBRARY": "/nowhere/libcuda.so.1"}
+SLOW = {"FAKE_ENGINE_US": "20000"}  # inferences that take long, on a machine of any speed
 BARE = ["--warmup", "0", "--limit-seconds", "0", "--profile-runs", "0", "--no-video"]
 KERNELS = "SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_KERNEL"
 
@@ -50,6 +52,28 @@ class GpuCase(Case):
         """Traces without any lack the table."""
         return bool(self.rows(trace, "SELECT 1 FROM sqlite_master WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'")) and \
             self.rows(trace, KERNELS)[0][0] > 0
+
+    def is_marked_complete(self, trace):
+        marks = self.rows(trace, "SELECT s.value FROM STROBE_MARK m JOIN StringIds s ON s.id = m.nameId")
+        return ("GPU records are complete up to here",) in marks
+
+    def kill_when(self, process, folder, found, has_enough):
+        """Kills the recording process, a leader of its group, when has_enough() of the trace that can be recovered."""
+        end = time.monotonic() + 60
+        try:
+            while time.monotonic() < end:
+                self.assertIsNone(process.poll(), "it ended before it was killed")
+                done = subprocess.run([STROBE, "recover", folder, "-o", found], env=self.environment, check=False,
+                                      capture_output=True, timeout=60)
+                if done.returncode == 0 and has_enough():
+                    break
+                time.sleep(0.05)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.strobe("recover", folder, "-o", found)
+        self.assertTrue(has_enough())
 
 
 class Run(GpuCase):
@@ -178,21 +202,12 @@ workers:
         self.assertIn("strobe record", self.facts(own)["gpu.collection"])
 
     def test_a_killed_run_is_recovered_with_its_kernels(self):
-        process = subprocess.Popen([STROBE, *map(str, self.command(frames=3000))], env=self.environment,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.kill)
-        spool = self.out / "spool"
-        end = time.monotonic() + 60
-        while not any(log.stat().st_size > 2000 for log in spool.glob("*.gpu")) and time.monotonic() < end:
-            time.sleep(0.05)
-        process.kill()
-        process.wait()
         found = self.folder / "found.sqlite"
-        self.strobe("recover", self.out, "-o", found)
+        command = [STROBE, *map(str, self.command("--sessions", "1", frames=100000))]
+        with subprocess.Popen(command, env={**self.environment, **SLOW}, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, start_new_session=True) as process:
+            self.kill_when(process, self.out, found, lambda: self.has_kernels(found) and self.is_marked_complete(found))
         count = self.rows(found, KERNELS)[0][0]
-        self.assertGreater(count, 0)
-        marks = self.rows(found, "SELECT s.value FROM STROBE_MARK m JOIN StringIds s ON s.id = m.nameId")
-        self.assertIn(("GPU records are complete up to here",), marks)
         # The folder itself is a trace as good as the recovered one.
         for command in (["kernels"], ["memcpy"], ["launches"], ["idle"], ["stats", "--by", "api"]):
             self.assertEqual(self.answer(command[0], self.out, *command[1:]), self.answer(command[0], found, *command[1:]))
@@ -268,9 +283,7 @@ tenants:
                 [cell] = self.grid(text + f"isolation: {isolation}\n", "--again", code=1).values()
                 self.assertEqual(cell["status"], "failed")
                 self.assertGreater(self.rows(cell["trace"], KERNELS)[0][0], 50)
-                marks = self.rows(cell["trace"],
-                                  "SELECT s.value FROM STROBE_MARK m JOIN StringIds s ON s.id = m.nameId")
-                self.assertIn(("GPU records are complete up to here",), marks)
+                self.assertTrue(self.is_marked_complete(cell["trace"]))
 
 
 class Annotated(GpuCase):
