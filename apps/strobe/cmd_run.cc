@@ -70,10 +70,10 @@ class RunCommand : public Command {
     if (flags_.input.empty()) return usage_error("--input is required");
     STROBE_TRY(resolve_run_flags(*app_, flags_));
     STROBE_TRY(check_run_flags(flags_));
+    if (dry_run_) return strobe::app::dry_run(flags_, run_dry_, stop_on_interrupt());
     if (std::error_code ignored;
         flags_.input.find("://") == std::string::npos && !std::filesystem::exists(flags_.input, ignored))
       return not_found("no such file").at(flags_.input);
-    if (dry_run_) return strobe::app::dry_run(flags_, run_dry_, stop_on_interrupt());
     if (!flags_.core_bind.empty()) STROBE_TRY(collect::bind_to_cores(flags_.core_bind));
     STROBE_TRY(make_writable_folder(flags_.output));
     const std::atomic<bool>& stop_requested = stop_on_interrupt();
