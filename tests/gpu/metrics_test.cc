@@ -18,6 +18,7 @@
 #include "gpu/metrics_sampler.h"
 #include "gpu/timeline/gpu_timeline.h"
 #include "record/clock.h"
+#include "record/gpu_collection.h"
 #include "strobe/record/annotate.h"
 #include "trace/spool_import.h"
 
@@ -211,6 +212,7 @@ Sampled sampled(MetricsOptions options, Work work) {
   const Folder folder;
   options.folder = folder.path();
   EXPECT_TRUE(record::start({.folder = folder.path()}));
+  record::mark_clock();  // the timeline begins here, also where starting to sample takes long
   EXPECT_TRUE(start_collecting_or_say_why({.folder = folder.path()}));
   {
     const auto sampler = start_metrics_or_say_why(options);
