@@ -8,6 +8,9 @@ packages=(libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libyaml-cpp-
   libgtest-dev libgmock-dev)
 
 fail() { echo "bundle: $*" >&2; exit 2; }
+if [ -e "$bundle" ] && [ ! -f "$bundle/bundle.txt" ]; then
+  [ -d "$bundle" ] && [ -z "$(ls -A "$bundle")" ] || fail "$bundle is there and no bundle: it is left alone"
+fi
 command -v dpkg-deb >/dev/null || fail "this is no Debian: the packages are Debian's"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

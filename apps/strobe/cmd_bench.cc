@@ -60,6 +60,7 @@ class BenchCommand : public Command {
     STROBE_ASSIGN(options_.rules, bench::parse_rules(options_.plan.rules));
     if (!options_.plan.arrivals.empty()) STROBE_TRY(check_arrivals());
     // The programs may change their folder.
+    if (output_.empty()) return usage_error("--output_dir: expected a folder");
     options_.plan.output_dir = std::filesystem::absolute(output_);
     const auto least = static_cast<LogLevel>(level - kLevels.begin());
     return run_bench(options_, [least](LogLevel at, std::string_view text) {

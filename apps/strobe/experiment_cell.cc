@@ -137,16 +137,21 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
   return figures;
 }
 
-// Why a cell whose tenants all ended well measured nothing. A tenant without a single frame due in the window, although
-// its rate gives some: the process stood still meanwhile.
+// Why a cell whose tenants all ended well measured nothing of one of them.
 std::string measured_nothing(const tenants::Cell& cell, const Json& figures) {
   if (!figures.contains("tenants")) return "nothing was recorded of the measured window";
   for (const Json& row : figures["tenants"].value("rows", Json::array()))
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
-      if (row.value("tenant", "") == tenant.name && row.value("frames", 0) == 0 &&
-          tenant.batches_hz() * cell.spec.duration_s >= 2)
-        return fmt::format("tenant {}: no frame was due in the measured window: the machine or the process stood still",
-                           tenant.name);
+      if (row.value("tenant", "") == tenant.name && row.value("frames", 0) == 0)
+        return tenant.batches_hz() * cell.spec.duration_s >= 2
+                   ? fmt::format(
+                         "tenant {}: no frame was due in the measured window: the machine or the process stood "
+                         "still",
+                         tenant.name)
+                   : fmt::format(
+                         "tenant {}: no frame was due in the measured window, which is shorter than two of its "
+                         "periods ({:.3g} s each)",
+                         tenant.name, 1 / tenant.batches_hz());
   for (const Json& row : figures["tenants"].value("rows", Json::array()))
     if (const int64_t failed = row.value("failed", 0); failed > 0 && failed == row.value("frames", 0))
       return fmt::format("tenant {}: each of the {} frames of the measured window failed", row.value("tenant", ""),

@@ -86,19 +86,18 @@ Result<void> write_picture_truth(const tenants::TenantSpec& tenant, const fs::pa
       const nuscenes::Annotation& annotation = database.annotations[box.annotation];
       const size_t cls = detection_class_of(database.category_of(annotation));
       if (cls == kDetectionClasses || !is_picture_class(kDetectionClassTable[cls].name)) continue;
-      annotations.push_back({{"id", annotations.size()},
-                             {"image_id", images.size()},
+      annotations.push_back({{"id", annotations.size() + 1},  // to COCO's tools 0 is none
+                             {"image_id", input.token},
                              {"category_id", nuscenes_category(kDetectionClassTable[cls].name)},
                              {"bbox", {box.x, box.y, box.width, box.height}},
                              {"area", box.width * box.height},
                              {"iscrowd", 0},
                              {"instance_token", database.instances[annotation.instance].token}});
     }
-    images.push_back({{"id", images.size()},
+    images.push_back({{"id", input.token},
                       {"file_name", then.filename},
                       {"width", data.width},
                       {"height", data.height},
-                      {"token", input.token},
                       {"offset_token", then.token}});
   }
   const Json content = {

@@ -1,6 +1,8 @@
 #include "experiment_predictions.h"
 
 #include <fmt/format.h>
+#include <unordered_map>
+#include <vector>
 
 #include <algorithm>
 #include <array>
@@ -30,7 +32,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFromCoco
                                                                                      {"motorcycle", "motorcycle"},
                                                                                      {"person", "pedestrian"}}};
 
-void add_picture_boxes(const Json& line, Json& list) {
+// Of an input that is repeated the last answer counts, here and in space.
+void put_picture_boxes(const Json& line, Json& list) {
+  list = Json::array();
   for (const Json& box : line.value("picture_boxes", Json::array())) {
     const int category = nuscenes_category(box.value("label", ""));
     if (category == 0) continue;
@@ -44,7 +48,7 @@ void add_picture_boxes(const Json& line, Json& list) {
 void add_space_boxes(const Json& line, Json& results) {
   const std::string token = line.value("token", "");
   Json& boxes = results[token];
-  boxes = Json::array();  // of a repeated input the last answer counts
+  boxes = Json::array();
   for (const Json& box : line.value("space_boxes", Json::array()))
     boxes.push_back({{"sample_token", token},
                      {"translation", box["translation"]},
@@ -63,14 +67,19 @@ struct Predictions {
 
 Predictions read_predictions(const fs::path& path) {
   Predictions all;
+  std::vector<Json> pictures;
+  std::unordered_map<std::string, size_t> of_token;
   std::ifstream file(path);
   for (std::string text; std::getline(file, text);) {
     const Json line = Json::parse(text, nullptr, false);
     if (!line.is_object()) continue;
     all.type = line.value("model_type", "");
-    add_picture_boxes(line, all.pictures);
+    const auto [row, fresh] = of_token.try_emplace(line.value("token", ""), pictures.size());
+    if (fresh) pictures.emplace_back();
+    put_picture_boxes(line, pictures[row->second]);
     if (all.type != "image") add_space_boxes(line, all.space);
   }
+  for (const Json& boxes : pictures) all.pictures.insert(all.pictures.end(), boxes.begin(), boxes.end());
   return all;
 }
 

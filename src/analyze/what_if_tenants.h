@@ -28,7 +28,7 @@ struct TenantScale {
 struct TenantWhatIfOptions {
   std::vector<TenantScale> scales;
   std::vector<TenantSelector> removed;
-  std::vector<std::pair<std::string, double>> priorities, rates;  // by tenant; rates: frames a second, of a batch each
+  std::vector<std::pair<std::string, double>> priorities, rates;  // by tenant; rates: pictures or frames a second
   std::optional<ServePolicy> policy;
   std::optional<int64_t> cores;
   std::optional<Calibration> calibration;  // instead of what the trace says of interference

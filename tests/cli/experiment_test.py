@@ -343,9 +343,10 @@ grid:
                          [(1, "car"), (2, "truck"), (3, "bus"), (6, "pedestrian"), (7, "motorcycle"), (8, "bicycle")])
         self.assertEqual(len(truth["images"]), 1)
         image = truth["images"][0]
-        data = by_token["sample_data"][image["token"]]
-        self.assertEqual((image["id"], image["file_name"], image["offset_token"], image["width"], image["height"]),
-                         (0, data["filename"], image["token"], 1600, 900))
+        data = by_token["sample_data"][image["id"]]
+        self.assertEqual((image["file_name"], image["offset_token"], image["width"], image["height"]),
+                         (data["filename"], image["id"], 1600, 900))
+        self.assertEqual({row["image_id"] for row in truth["annotations"]} - {image["id"]}, set())
 
         def turned(q, v, back=False):
             w, x, y, z = q
@@ -360,7 +361,7 @@ grid:
         ego, camera = (by_token[table][data[f"{table}_token"]] for table in ("ego_pose", "calibrated_sensor"))
         k = camera["camera_intrinsic"]
         found, whole = {row["instance_token"]: row for row in truth["annotations"]}, 0
-        self.assertEqual([row["id"] for row in truth["annotations"]], list(range(len(found))))
+        self.assertEqual([row["id"] for row in truth["annotations"]], list(range(1, len(found) + 1)))
         for row in tables["sample_annotation"]:
             width, length, height = row["size"]
             pixels = []

@@ -81,14 +81,18 @@ TEST(PlainMedia, SyntheticSourcesGiveWhatTheirNameSays) {
 }
 
 TEST(PlainMedia, WrongSyntheticSourcesAreRefused) {
-  for (const char* input : {"synthetic://", "synthetic://64", "synthetic://0x4", "synthetic://64x48x2",
-                            "synthetic://64x48@0", "synthetic://64x48@x", "synthetic://64x48/0",
-                            "synthetic://64x48/1.5", "synthetic://64x48@nan", "synthetic://99999x2"}) {
+  for (const char* input :
+       {"synthetic://", "synthetic://64", "synthetic://0x4", "synthetic://64x48x2", "synthetic://64x48@0",
+        "synthetic://64x48@x", "synthetic://64x48/0", "synthetic://64x48/1.5", "synthetic://64x48@nan",
+        "synthetic://99999x2", "synthetic://4294967360x64/3", "synthetic://64x64/99999999999999999999999",
+        "synthetic://64x48@1e-300/3", "synthetic://+64x+64/+2", "synthetic://64x 48/ 3", "synthetic://64x48@0x1p3",
+        "synthetic://16384x16384/1"}) {
     const auto parsed = parse_synthetic(input);
     ASSERT_FALSE(parsed) << input;
     EXPECT_EQ(parsed.error().kind(), ErrorKind::kUsage);
     EXPECT_NE(parsed.error().to_string().find("synthetic://WIDTHxHEIGHT"), std::string::npos);
   }
+  EXPECT_TRUE(parse_synthetic("SYNTHETIC://64x64/2"));
   const auto whole = parse_synthetic("synthetic://640x360@29.97/12");
   ASSERT_TRUE(whole);
   EXPECT_EQ(whole->width, 640);

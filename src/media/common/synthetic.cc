@@ -1,15 +1,26 @@
 #include "media/common/synthetic.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <string_view>
 
 namespace strobe::media {
 namespace {
 
 constexpr std::string_view kScheme = "synthetic://";
-constexpr int kLargestSide = 16384;
-constexpr double kHighestFps = 10000;
+constexpr int kLargestSide = 16000;  // FFmpeg makes no larger picture
+constexpr int64_t kMostFrames = 1'000'000'000'000;
+constexpr double kLowestFps = 0.001, kHighestFps = 10000;
+
+// The whole text, as digits (and a point) alone.
+template <typename Number>
+bool is_number(std::string_view text, Number least, Number most, Number& number) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= least && number <= most;
+}
 
 }  // namespace
 
@@ -17,7 +28,10 @@ Result<SourceInfo> parse_synthetic(const std::string& input) {
   const auto wrong = [&](const char* what) {
     return usage_error(input + ": " + what + "; expected synthetic://WIDTHxHEIGHT[@FPS][/FRAMES]");
   };
-  if (!input.starts_with(kScheme)) return wrong("no synthetic source");
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  if (input.size() < kScheme.size() ||
+      !std::equal(kScheme.begin(), kScheme.end(), input.begin(), [&same](char b, char a) { return same(a, b); }))
+    return wrong("no synthetic source");
   std::string rest = input.substr(kScheme.size());
   SourceInfo info;
   info.fps = 30;
@@ -25,26 +39,19 @@ Result<SourceInfo> parse_synthetic(const std::string& input) {
   info.codec = "rawvideo";
   info.pixel_format = "rgb24";
   info.kind = "synthetic";
-  // Numbers may be followed by nothing but what the form says.
   const auto cut = [&rest](char mark) {
     const size_t at = rest.rfind(mark);
     std::string tail = at == std::string::npos ? std::string() : rest.substr(at + 1);
     if (at != std::string::npos) rest.resize(at);
     return std::pair(at != std::string::npos, std::move(tail));
   };
-  char beyond = 0;
-  long long frames = 0;
-  if (const auto [given, text] = cut('/'); given) {
-    if (std::sscanf(text.c_str(), "%lld%c", &frames, &beyond) != 1 || frames < 1) return wrong("no number of frames");
-    info.frames = frames;
-  }
-  if (const auto [given, text] = cut('@'); given) {
-    if (std::sscanf(text.c_str(), "%lf%c", &info.fps, &beyond) != 1 || !(info.fps > 0 && info.fps <= kHighestFps))
-      return wrong("no frame rate of 0 to 10000");
-  }
-  if (std::sscanf(rest.c_str(), "%dx%d%c", &info.width, &info.height, &beyond) != 2 ||
-      std::min(info.width, info.height) < 1 || std::max(info.width, info.height) > kLargestSide)
-    return wrong("no size of 1x1 to 16384x16384");
+  if (const auto [given, text] = cut('/'); given && !is_number(text, int64_t{1}, kMostFrames, info.frames))
+    return wrong("no number of frames");
+  if (const auto [given, text] = cut('@'); given && !is_number(text, kLowestFps, kHighestFps, info.fps))
+    return wrong("no frame rate of 0.001 to 10000");
+  const auto [given, height] = cut('x');
+  if (!given || !is_number(rest, 1, kLargestSide, info.width) || !is_number(height, 1, kLargestSide, info.height))
+    return wrong("no size of 1x1 to 16000x16000");
   return info;
 }
 

@@ -1,6 +1,7 @@
 #include "media/plain/sources.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -93,6 +94,12 @@ class PpmSource : public Source {
   int64_t index_ = 0, damaged_ = 0;
 };
 
+// Of "file:///folder/a.ppm" the path.
+std::string as_path(const std::string& input) {
+  constexpr std::string_view kFile = "file://";
+  return input.starts_with(kFile) ? input.substr(kFile.size()) : input;
+}
+
 bool is_ppm(const std::string& path) {
   return path.ends_with(".ppm") || path.ends_with(".PPM");
 }
@@ -125,7 +132,7 @@ Result<std::unique_ptr<Source>> open_plain_source(const std::string& input, cons
       return std::unique_ptr<Source>(std::make_unique<SyntheticSource>(std::move(info), options.stop));
     }
     case InputKind::kFolder: {
-      STROBE_ASSIGN(std::vector<std::string> paths, list_pictures(input));
+      STROBE_ASSIGN(std::vector<std::string> paths, list_pictures(as_path(input)));
       std::erase_if(paths, [](const std::string& path) { return !is_ppm(path); });
       if (paths.empty()) return needs_ffmpeg(input + ": a folder without .ppm pictures");
       auto source = open_ppm(std::move(paths), "folder", options.picture_fps, options);
@@ -133,7 +140,7 @@ Result<std::unique_ptr<Source>> open_plain_source(const std::string& input, cons
       return source;
     }
     case InputKind::kPicture:
-      if (is_ppm(input)) return open_ppm({input}, "picture", 0, options);
+      if (is_ppm(input)) return open_ppm({as_path(input)}, "picture", 0, options);
       [[fallthrough]];
     default: {
       std::error_code ignored;
