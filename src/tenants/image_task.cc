@@ -37,7 +37,10 @@ class ImageTask : public Task {
     STROBE_ASSIGN(network_, NetworkRun::open(*engine_, model, tenant_, tenant_.batch));
     images_.resize(static_cast<size_t>(tenant_.batch));
     STROBE_TRY(choose_decoder());
-    STROBE_ASSIGN(pictures_, media::make_picture_decoder());
+    // Frames of videos and synthetic sources come decoded, where there is no FFmpeg, too.
+    if (tenant_.source.kind != SourceSpec::Kind::kMedia) {
+      STROBE_ASSIGN(pictures_, media::make_picture_decoder());
+    }
     for (int i = 0; i < 2; ++i) STROBE_TRY(network_->run_alone());
     return {};
   }
@@ -59,6 +62,9 @@ class ImageTask : public Task {
         continue;
       }
       if (frame.pictures.empty()) return internal_error("a frame without a picture");
+      if (!pictures_) {
+        STROBE_ASSIGN(pictures_, media::make_picture_decoder());
+      }
       STROBE_ASSIGN(images_[i], pictures_->decode(frame.pictures.front()->bytes, 0, 0));
     }
     return {};
