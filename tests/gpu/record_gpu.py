@@ -60,7 +60,10 @@ class RecordGpu(unittest.TestCase):
 
     def test_the_analyses_of_imported_traces_work(self):
         self.record(PROGRAM, "200")
-        for command, expected in ((["kernels"], "gemm"), (["stats", "--by", "range"], "step")):
+        questions = [(["kernels"], "gemm")]
+        if os.environ["STROBE_TEST_NVTX"] == "1":  # without NVTX's headers the program has no ranges
+            questions.append((["stats", "--by", "range"], "step"))
+        for command, expected in questions:
             done = subprocess.run([STROBE, *command, self.trace], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(expected, done.stdout)
