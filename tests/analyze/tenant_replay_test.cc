@@ -71,25 +71,27 @@ TEST(TenantReplay, ThreadsOfACoreTakeTurns) {
   EXPECT_NEAR(result.latency_ns[0] / kMs, 14, 1e-6);
 }
 
-// Two on a device that serves one. The first one, done at 5, has a little left to do, on the core that the second one
-// takes from it when it is woken up, or does not take.
-TEST(TenantReplay, WhoHandsADeviceOverMayLoseItsCore) {
-  ReplayModel model = model_of(2, {{0, 5}, {0, 10}});
+// Two on a device that serves one, the second one from `second_at` on; the first one has a little left to do after it.
+ReplayModel on_a_device(double second_at_ms, double rest_ms) {
+  ReplayModel model = model_of(2, {{0, 5}, {second_at_ms, 10}});
   TenantResource device;
   device.kind = ResourceKind::kExclusive;
   model.resources.push_back(device);
-  for (ReplayOperation& operation : model.operations) {
-    operation.resource = 1;
-    operation.name = 1;
-  }
-  ReplayOperation tail = model.operations[0];
-  tail.resource = 0;
-  tail.service_ns = 0.05 * kMs;
-  model.operations.insert(model.operations.begin() + 1, tail);
+  for (ReplayOperation& operation : model.operations) operation.resource = 1;
+  ReplayOperation rest = model.operations[0];
+  rest.resource = 0;
+  rest.service_ns = rest_ms * kMs;
+  model.operations.insert(model.operations.begin() + 1, rest);
   model.stages[0].operation_count = 2;
   model.stages[1].first_operation = 2;
   model.run_queues.turn_ns = {3 * kMs, 3 * kMs};
   model.run_queues.balance_ns = {100 * kMs, 100 * kMs};
+  return model;
+}
+
+// The first one is done with the device at 5; its core is taken by the second one when that is woken up, or is not.
+TEST(TenantReplay, WhoHandsADeviceOverMayLoseItsCore) {
+  ReplayModel model = on_a_device(0, 0.05);
   ReplayResult result = replay(model);
   EXPECT_NEAR(result.latency_ns[0] / kMs, 5.05, 1e-6);
   EXPECT_NEAR(result.latency_ns[1] / kMs, 15, 1e-6);
@@ -177,20 +179,8 @@ TEST(TenantReplay, FrequentShortFramesDoNotStarveALongOne) {
 // Who asks for a device that somebody gave back before was not woken up by that one; nor is a core of one's own run
 // queue the other's. With a cost of switching it is a hand-over all the same.
 TEST(TenantReplay, OnlyWhoWaitedIsWokenUp) {
-  const auto made = [](double second_at) {
-    ReplayModel model = model_of(2, {{0, 5}, {second_at, 10}});
-    TenantResource device;
-    device.kind = ResourceKind::kExclusive;
-    model.resources.push_back(device);
-    for (ReplayOperation& operation : model.operations) operation.resource = 1;
-    ReplayOperation tail = model.operations[0];
-    tail.resource = 0;
-    tail.service_ns = 4 * kMs;
-    model.operations.insert(model.operations.begin() + 1, tail);
-    model.stages[0].operation_count = 2;
-    model.stages[1].first_operation = 2;
-    model.run_queues.turn_ns = {3 * kMs, 3 * kMs};
-    model.run_queues.balance_ns = {100 * kMs, 100 * kMs};
+  const auto made = [](double second_at_ms) {
+    ReplayModel model = on_a_device(second_at_ms, 4);
     model.run_queues.hand_over_stays = 1;
     return model;
   };
