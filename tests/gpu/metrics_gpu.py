@@ -14,16 +14,12 @@ FORBIDDEN = {"FAKE_PM_Enable": "35"}
 
 class MetricsCase(GpuCase):
     def counters(self, trace, name):
-        return self.rows(trace, f"""SELECT c.timestamp, c.value FROM STROBE_COUNTER c
-                                    JOIN StringIds s ON s.id = c.nameId WHERE s.value = 'gpu.0.{name}' ORDER BY 1""")
+        return super().counters(trace, f"gpu.0.{name}")
 
 
 class Record(MetricsCase):
     def record(self, *flags, seconds=0.8, **environment):
-        trace = self.folder / "t.sqlite"
-        done = self.strobe("record", "--format", "json", *flags, "-o", trace, "--", sys.executable, "-c",
-                           f"import time; time.sleep({seconds})", **environment)
-        return trace, next(json.loads(line) for line in done.stderr.splitlines() if line.startswith("{"))
+        return self.record_sleep(*flags, seconds=seconds, **environment)
 
     def test_counters_lie_where_the_wave_was(self):
         trace, summary = self.record("--gpu-metrics", "--gpu-metrics-us", "500")

@@ -38,6 +38,17 @@ class GpuCase(Case):
     def answer(self, *arguments):
         return json.loads(self.strobe(*arguments, "--format", "json").stdout)["rows"]
 
+    def counters(self, trace, name):
+        return self.rows(trace, f"""SELECT c.timestamp, c.value FROM STROBE_COUNTER c
+                                    JOIN StringIds s ON s.id = c.nameId WHERE s.value = '{name}' ORDER BY 1""")
+
+    def record_sleep(self, *flags, seconds, **environment):
+        """The trace and the summary of a program that does nothing for so long."""
+        trace = self.folder / "t.sqlite"
+        done = self.strobe("record", "--format", "json", *flags, "-o", trace, "--", sys.executable, "-c",
+                           f"import time; time.sleep({seconds})", **environment)
+        return trace, next(json.loads(line) for line in done.stderr.splitlines() if line.startswith("{"))
+
     def rows(self, trace, sql):
         with sqlite3.connect(trace) as database:
             return database.execute(sql).fetchall()

@@ -21,17 +21,10 @@ class SampleCase(GpuCase):
         super().setUp()
         self.environment.update(NVML)
 
-    def counters(self, trace, name):
-        return self.rows(trace, f"""SELECT c.timestamp, c.value FROM STROBE_COUNTER c
-                                    JOIN StringIds s ON s.id = c.nameId WHERE s.value = '{name}' ORDER BY 1""")
-
 
 class Record(SampleCase):
     def record(self, *flags, seconds=0.1, **environment):
-        trace = self.folder / "t.sqlite"
-        done = self.strobe("record", "--format", "json", *flags, "-o", trace, "--", sys.executable, "-c",
-                           f"import time; time.sleep({seconds})", **environment)
-        return trace, next(json.loads(line) for line in done.stderr.splitlines() if line.startswith("{"))
+        return self.record_sleep(*flags, seconds=seconds, **environment)
 
     def test_use_power_and_energy_of_the_device(self):
         trace, summary = self.record("--gpu-period-ms", "20", seconds=2)

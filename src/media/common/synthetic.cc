@@ -55,6 +55,13 @@ Result<SourceInfo> parse_synthetic(const std::string& input) {
   return info;
 }
 
+Result<std::optional<Frame>> SyntheticSource::next() {
+  if (index_ == info_.frames || (stop_ != nullptr && stop_->load())) return std::optional<Frame>();
+  STROBE_ASSIGN(Frame frame, painted(index_, static_cast<double>(index_) / info_.fps));
+  ++index_;
+  return std::optional(std::move(frame));
+}
+
 void paint_synthetic(int64_t index, int width, int height, uint8_t* rgb, size_t stride) {
   const int side = std::max(1, std::min(width, height) / 4);
   const auto left = static_cast<int>(index % std::max(1, width - side + 1));

@@ -20,27 +20,19 @@ Result<std::shared_ptr<const RgbPicture>> read_ppm(const std::string& path) {
   return std::shared_ptr<const RgbPicture>(std::make_shared<RgbPicture>(std::move(*picture)));
 }
 
-class SyntheticSource : public Source {
+class PaintedSource : public SyntheticSource {
  public:
-  SyntheticSource(SourceInfo info, const std::atomic<bool>* stop) : info_(std::move(info)), stop_(stop) {}
+  using SyntheticSource::SyntheticSource;
 
-  const SourceInfo& info() const override { return info_; }
-
-  Result<std::optional<Frame>> next() override {
-    if (index_ == info_.frames || (stop_ && stop_->load())) return std::optional<Frame>();
+ protected:
+  Result<Frame> painted(int64_t index, double time_s) override {
     auto picture = std::make_shared<RgbPicture>();
-    picture->width = info_.width;
-    picture->height = info_.height;
-    picture->rgb.resize(picture->stride() * static_cast<size_t>(info_.height));
-    paint_synthetic(index_, info_.width, info_.height, picture->rgb.data(), picture->stride());
-    const double time_s = static_cast<double>(index_) / info_.fps;
-    return std::optional(frame_of(std::move(picture), index_++, time_s));
+    picture->width = info().width;
+    picture->height = info().height;
+    picture->rgb.resize(picture->stride() * static_cast<size_t>(picture->height));
+    paint_synthetic(index, picture->width, picture->height, picture->rgb.data(), picture->stride());
+    return frame_of(std::move(picture), index, time_s);
   }
-
- private:
-  SourceInfo info_;
-  const std::atomic<bool>* stop_;
-  int64_t index_ = 0;
 };
 
 // One file, or those of a folder; a damaged one of several is counted and left out.
@@ -129,7 +121,7 @@ Result<std::unique_ptr<Source>> open_plain_source(const std::string& input, cons
   switch (input_kind(input)) {
     case InputKind::kSynthetic: {
       STROBE_ASSIGN(SourceInfo info, parse_synthetic(input));
-      return std::unique_ptr<Source>(std::make_unique<SyntheticSource>(std::move(info), options.stop));
+      return std::unique_ptr<Source>(std::make_unique<PaintedSource>(std::move(info), options.stop));
     }
     case InputKind::kFolder: {
       STROBE_ASSIGN(std::vector<std::string> paths, list_pictures(as_path(input)));
