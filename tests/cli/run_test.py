@@ -117,31 +117,26 @@ class OneEngine(Case):
         self.assertTrue((self.out / "annotated.jpg").exists())
 
     def test_interrupt_keeps_everything_so_far(self):
-        process = subprocess.Popen([STROBE, "run", "--input", str(self.video(12000)), "--model", str(self.cfg), "--weights",
+        process = subprocess.Popen([STROBE, "run", "--input", self.endless(), "--model", str(self.cfg), "--weights",
                                     str(self.weights), "--engine", self.engine(), "--format", "json", "-o",
                                     str(self.out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        deadline = time.time() + 60
-        while not (self.out / "spool").exists() and time.time() < deadline:
-            time.sleep(0.01)
+        self.wait_until(lambda: self.is_writing(self.out))
         time.sleep(1.0)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, stderr)
         run = json.loads(stdout)["runs"][0]
         self.assertGreater(run["frames"], 0)
-        self.assertLess(run["frames"], 12000)
         self.assertEqual(len(frames_of(self.out / "frames.csv")), run["frames"])
         probe = subprocess.run(["ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames",
                                 "-of", "csv=p=0", run["video"]], check=True, capture_output=True, text=True)
         self.assertEqual(int(probe.stdout), run["frames"])
 
     def test_killed_run_is_recovered(self):
-        process = subprocess.Popen([STROBE, "run", "--input", str(self.video(12000)), "--model", str(self.cfg), "--weights",
+        process = subprocess.Popen([STROBE, "run", "--input", self.endless(), "--model", str(self.cfg), "--weights",
                                     str(self.weights), "--engine", self.engine(), "-o", str(self.out)],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.time() + 60
-        while not (self.out / "spool").exists() and time.time() < deadline:
-            time.sleep(0.01)
+        self.wait_until(lambda: self.is_writing(self.out))
         time.sleep(1.0)
         process.kill()
         process.wait()

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 STROBE = os.environ.get("STROBE", "build/release/bin/strobe")
@@ -104,6 +105,22 @@ class Case(unittest.TestCase):
     def made(frames=40, size="160x120"):
         """A source of so many pictures, for tests that need neither a file nor FFmpeg."""
         return f"synthetic://{size}@25/{frames}"
+
+    @staticmethod
+    def is_writing(out):
+        """Whether a run's annotated video is under way, which is opened after input and network."""
+        return any(out.glob("*annotated.mp4*"))
+
+    def wait_until(self, is_so, seconds=60):
+        end = time.monotonic() + seconds
+        while not is_so():
+            self.assertLess(time.monotonic(), end, "it did not happen")
+            time.sleep(0.02)
+
+    @classmethod
+    def endless(cls):
+        """A source that no machine is fast enough to finish: for tests that end the run themselves."""
+        return cls.made(1_000_000_000)
 
     def engine(self):
         engines = built_engines()

@@ -175,13 +175,10 @@ class Folders(Case):
     def test_one_run_at_a_time(self):
         out = self.folder / "out"
         cfg, weights = write_tiny_network(self.folder)
-        command = ["run", "--input", str(self.video(4000)), "--model", str(cfg), "--weights", str(weights), "--engine",
+        command = ["run", "--input", self.endless(), "--model", str(cfg), "--weights", str(weights), "--engine",
                    self.engine(), "-q", "-o", str(out)]
         first = subprocess.Popen([STROBE, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(300):
-            if (out / "spool").exists():
-                break
-            time.sleep(0.02)
+        self.wait_until(lambda: self.is_writing(out))
         time.sleep(1)
         second = strobe(*command)
         first.send_signal(signal.SIGINT)
@@ -193,13 +190,10 @@ class Folders(Case):
     def test_a_killed_runs_recording_is_kept(self):
         out = self.folder / "out"
         cfg, weights = write_tiny_network(self.folder)
-        command = ["run", "--input", str(self.video(4000)), "--model", str(cfg), "--weights", str(weights), "--engine",
+        command = ["run", "--input", self.endless(), "--model", str(cfg), "--weights", str(weights), "--engine",
                    self.engine(), "-q", "-o", str(out)]
         first = subprocess.Popen([STROBE, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(300):
-            if (out / "spool").exists():
-                break
-            time.sleep(0.02)
+        self.wait_until(lambda: self.is_writing(out))
         time.sleep(0.5)
         first.kill()
         first.wait()

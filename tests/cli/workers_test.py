@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import time
 import unittest
 
 from support import STROBE, Case, need, strobe, write_tiny_network
@@ -48,19 +47,12 @@ class Workers(Case):
         self.addCleanup(process.kill)
         return process
 
-    def endless(self, name):
+    def busy(self, name):
         """A worker that is busy for as long as the test needs it."""
-        return f"  - {{name: {name}, input: {self.video(3000, name=name + '.mp4')}, engine: {self.engine()}}}\n"
-
-    def wait_until(self, is_so, seconds=60):
-        end = time.monotonic() + seconds
-        while not is_so():
-            self.assertLess(time.monotonic(), end, "it did not happen")
-            time.sleep(0.02)
+        return f"  - {{name: {name}, input: '{self.endless()}', engine: {self.engine()}}}\n"
 
     def is_running(self, name):
-        """Whether its annotated video is under way, which is opened after input and network."""
-        return any((self.out / name).glob("*annotated.mp4*"))
+        return self.is_writing(self.out / name)
 
     def test_two_workers_and_their_common_trace(self):
         first_core = min(os.sched_getaffinity(0))
@@ -113,7 +105,7 @@ workers:
 
     def test_environment_and_cores_reach_the_worker(self):
         core = max(os.sched_getaffinity(0))
-        process = self.start(self.defaults + "workers:\n" + self.endless("busy").replace(
+        process = self.start(self.defaults + "workers:\n" + self.busy("busy").replace(
             "}\n", f", core_bind: {core}, env: {{STROBE_TEST_WORD: a b}}}}\n"))
         self.wait_until(lambda: self.is_running("busy"))
         pids = processes_named(f"--output={self.out}/busy")
@@ -139,7 +131,7 @@ workers:
         self.assertTrue((self.out / "trace.sqlite").exists())
 
     def test_a_killed_worker(self):
-        process = self.start(self.defaults + "workers:\n" + self.endless("victim") +
+        process = self.start(self.defaults + "workers:\n" + self.busy("victim") +
                              f"  - {{name: good, input: {self.video(20)}}}\n", "--format", "json")
         self.wait_until(lambda: self.is_running("victim"))
         os.kill(processes_named(f"--output={self.out}/victim")[0], signal.SIGKILL)
@@ -150,7 +142,7 @@ workers:
         self.assertEqual((good["exit_code"], good["runs"][0]["frames"]), (0, 20))
 
     def test_interrupt_ends_all_cleanly(self):
-        process = self.start(self.defaults + "workers:\n" + self.endless("one") + self.endless("two"), "--format", "json")
+        process = self.start(self.defaults + "workers:\n" + self.busy("one") + self.busy("two"), "--format", "json")
         self.wait_until(lambda: self.is_running("one") and self.is_running("two"))
         os.killpg(process.pid, signal.SIGINT)
         stdout, stderr = process.communicate(timeout=120)
@@ -163,7 +155,7 @@ workers:
         self.assertEqual(processes_named(f"--output={self.out}/"), [])
 
     def test_workers_do_not_outlive_a_killed_launcher(self):
-        process = self.start(self.defaults + "workers:\n" + self.endless("orphan"))
+        process = self.start(self.defaults + "workers:\n" + self.busy("orphan"))
         self.wait_until(lambda: self.is_running("orphan"))
         process.kill()
         process.wait()
