@@ -14,7 +14,7 @@ build_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev
-  chromium ffmpeg sqlite3 opencv-doc libgstrtspserver-1.0-dev gstreamer1.0-plugins-base
+  chromium ffmpeg sqlite3 opencv-doc libgstrtspserver-1.0-dev libffmpeg-nvenc-dev gstreamer1.0-plugins-base
   gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly liblttng-ust-dev lttng-tools
 )
 torch=torch==2.13.0

@@ -57,6 +57,8 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_option("--decode-threads", f.decode_threads, "Of the video decoder (0: its choice)")
       ->capture_default_str()
       ->group(flow);
+  app.add_option("--hwaccel", f.hwaccel, "Device that decodes videos and streams: cuda (NVDEC), cuda:1, vaapi, ...")
+      ->group(flow);
   app.add_option("--encode-threads", f.encode_threads, "Of the video encoder")->capture_default_str()->group(flow);
   app.add_option("--codec", f.codec, "Of the annotated video: h264, mpeg4, mjpeg")->capture_default_str()->group(flow);
   app.add_flag("--no-video", f.no_video, "Draw and write no annotated video")->group(flow);

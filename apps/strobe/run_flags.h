@@ -25,7 +25,7 @@ struct RunFlags {
   float score = 0.3F, nms = 0.45F;
   std::string codec = "h264";
   int decode_threads = 1, encode_threads = 1;
-  std::string rtsp_transport = "tcp";
+  std::string rtsp_transport = "tcp", hwaccel;
   double timeout_s = 10, limit_seconds = 1;
   int reconnects = 5, profile_runs = 10;
   std::string dump_outputs;  // folder for the raw outputs of the first frames, for --verify

@@ -83,6 +83,7 @@ Result<Words> parse_words(const RunFlags& flags) {
 media::SourceOptions source_options(const RunFlags& flags, const Words& words) {
   media::SourceOptions options;
   options.decode_threads = flags.decode_threads;
+  options.hwaccel = flags.hwaccel;
   options.rtsp_transport = words.transport;
   options.timeout_s = flags.timeout_s;
   options.reconnects = flags.reconnects;

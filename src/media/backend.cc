@@ -1,6 +1,7 @@
 #include "media/backend.h"
 
 #include "base/plugin.h"
+#include "media/common/input_kind.h"
 
 namespace strobe::media {
 namespace {
@@ -47,6 +48,11 @@ void AVFrameDeleter::operator()(AVFrame* frame) const {
 }
 
 Result<std::unique_ptr<Source>> open_source(const std::string& input, const SourceOptions& options) {
+  const InputKind kind = input_kind(input);
+  if (!options.hwaccel.empty() &&
+      (kind == InputKind::kPicture || kind == InputKind::kFolder || kind == InputKind::kSynthetic)) {
+    return usage_error(input + ": hwaccel " + options.hwaccel + " decodes videos and streams, and this is neither");
+  }
   STROBE_ASSIGN(Backend* const plugin, backend());
   return plugin->open_source(input, options);
 }

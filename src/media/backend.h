@@ -17,7 +17,7 @@
 namespace strobe::media {
 
 // Raised with every change of this header or of those that it includes; a plugin of another value is refused.
-inline constexpr int kMediaAbi = 4;
+inline constexpr int kMediaAbi = 5;
 
 // Thread-safe.
 class Backend {

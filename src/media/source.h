@@ -15,6 +15,9 @@ namespace strobe::media {
 
 struct SourceOptions {
   int decode_threads = 1;  // 0: as many as FFmpeg thinks right
+  // A device that decodes videos and streams, by FFmpeg's name: "cuda" (NVDEC), "cuda:1", "vaapi"; empty: the
+  // processor.
+  std::string hwaccel;
   enum class RtspTransport : uint8_t { kTcp, kUdp } rtsp_transport = RtspTransport::kTcp;
   // Frames of a video that the caller holds at the same time, those that draw() makes included. When the source is
   // opened, memory for them and for the decoder's own pictures (256 MiB at most) is made ready, so that the run does
@@ -49,7 +52,7 @@ class Source {
 
 // input: a path of a video, of a picture (.jpg, .png, ...) or of a folder of pictures (sorted by name, numbers by
 // value); rtsp://...; /dev/videoN; synthetic://WIDTHxHEIGHT[@FPS][/FRAMES].
-// Errors: kNotFound, kBadData ("V: not a video: ..."), kUnsupported (codec), kIo.
+// Errors: kNotFound, kBadData ("V: not a video: ..."), kUnsupported (codec, hwaccel), kUsage (hwaccel), kIo.
 Result<std::unique_ptr<Source>> open_source(const std::string& input, const SourceOptions& options);
 
 // Pictures that come as bytes: sensor messages, files that were read before.

@@ -316,6 +316,7 @@ class VideoRun {
     record::fact("pipeline.queue_capacity", std::to_string(options_.queue_capacity));
     record::fact("input.kind", result_.source.kind);
     record::fact("input.codec", result_.source.codec);
+    if (!options_.source.hwaccel.empty()) record::fact("input.hwaccel", options_.source.hwaccel);
     record::fact("input.size", fmt::format("{}x{}", result_.source.width, result_.source.height));
     record::fact("input.fps", fmt::format("{:.6g}", result_.source.fps));
     if (!options_.prep_filter.empty()) record::fact("prep.filter", options_.prep_filter);

@@ -151,6 +151,9 @@ Result<void> VideoInput::open_demuxer() {
 Result<void> VideoInput::open_decoder() {
   const AVCodec* codec = avcodec_find_decoder(stream_->codecpar->codec_id);
   if (codec == nullptr) return unsupported("this FFmpeg has no decoder for its codec");
+  if (!options_.hwaccel.empty()) {
+    STROBE_ASSIGN(hardware_, HardwareDecoder::open(options_.hwaccel, *codec));
+  }
   decoder_.reset(avcodec_alloc_context3(codec));
   forget_log();
   int code = avcodec_parameters_to_context(decoder_.get(), stream_->codecpar);
@@ -160,7 +163,11 @@ Result<void> VideoInput::open_decoder() {
     // Threads that decode whole frames hold back as many frames; a live source must show what is now.
     decoder_->thread_type = is_live(kind_) ? FF_THREAD_SLICE : FF_THREAD_FRAME | FF_THREAD_SLICE;
     if (is_live(kind_)) decoder_->flags |= AV_CODEC_FLAG_LOW_DELAY;
-    memory_.serve(*decoder_);
+    if (hardware_) {
+      hardware_->serve(*decoder_);
+    } else {
+      memory_.serve(*decoder_);
+    }
     code = avcodec_open2(decoder_.get(), codec, nullptr);
   }
   if (code == AVERROR(ENOSYS) || code == AVERROR_PATCHWELCOME) {
@@ -263,10 +270,18 @@ Result<AVFramePtr> VideoInput::next() {
     if (code == 0) {
       ++pictures_;
       if ((picture->flags & AV_FRAME_FLAG_CORRUPT) != 0 || picture->decode_error_flags != 0) ++damaged_;
-      return picture;
+      if (!hardware_) return picture;
+      auto copied = hardware_->to_host(std::move(picture));
+      if (!copied) return std::move(copied).error().at("frame " + std::to_string(pictures_)).at(input_);
+      return copied;
     }
     if (code == AVERROR(EAGAIN) && !draining_) {
       STROBE_TRY(feed());
+      if (hardware_ && hardware_->refused()) {
+        return unsupported("hwaccel " + options_.hwaccel + " does not decode this stream (" + decoder_->codec->name +
+                           ", " + info().pixel_format + ")" + (last_log_line().empty() ? "" : ": " + last_log_line()))
+            .at(input_);
+      }
       continue;
     }
     if (code != AVERROR_EOF && code != AVERROR(EAGAIN)) {

@@ -9,6 +9,7 @@
 #include "media/common/input_kind.h"
 #include "media/ffmpeg/av.h"
 #include "media/ffmpeg/decoder_pictures.h"
+#include "media/ffmpeg/hardware_decoder.h"
 #include "media/source.h"
 #include "strobe/base/result.h"
 
@@ -61,7 +62,8 @@ class VideoInput {
   Watch watch_;
   AVInputPtr demuxer_;  // after watch_: closing it may still ask
   DecoderPictures memory_;
-  AVCodecContextPtr decoder_;  // after memory_, out of which it takes its pictures
+  std::unique_ptr<HardwareDecoder> hardware_;  // null: the processor decodes
+  AVCodecContextPtr decoder_;                  // after memory_ and hardware_, out of which it takes its pictures
   AVPacketPtr packet_{av_packet_alloc()};
   AVStream* stream_ = nullptr;
   int64_t packets_ = 0;
