@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -20,6 +21,7 @@
 #include "progress_line.h"
 #include "report/table_format.h"
 #include "tenants/experiment.h"
+#include "tenants/mps_server.h"
 #include "tenants/spin_task.h"
 #include "tenants/task.h"
 
@@ -119,6 +121,17 @@ class Grid {
     record.start_time = now_text();
     record.ran_now = true;
     const auto begin = Clock::now();
+    std::unique_ptr<tenants::MpsServer> mps;
+    if (cell.spec.mps) {
+      auto started = tenants::MpsServer::start(*cell.spec.mps);
+      if (!started) {
+        record.status = "failed";
+        record.reason = started.error().message();
+        log_failure(cell, record);
+        return {};
+      }
+      mps = std::move(*started);
+    }
     std::fflush(nullptr);
     const pid_t grid = ::getpid();
     const pid_t child = ::fork();

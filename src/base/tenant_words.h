@@ -51,6 +51,7 @@ inline constexpr const char* kFailed = "failed";
 inline constexpr const char* kTenants = "tenants";
 inline constexpr const char* kPolicy = "tenants.policy";
 inline constexpr const char* kIsolation = "tenants.isolation";
+inline constexpr const char* kMps = "tenants.mps";  // "on", "off"; absent: not set by the experiment
 inline constexpr const char* kClockSigmaNs = "tenants.clock_sigma_ns";
 inline constexpr const char* kTenantFact = "tenant.";
 inline constexpr const char* kResourceFact = "tenants.resource.";

@@ -21,6 +21,7 @@
 #include "strobe/record/annotate.h"
 #include "tenants/board.h"
 #include "tenants/device_arbiter.h"
+#include "tenants/mps_server.h"
 #include "tenants/spin_task.h"
 #include "tenants/tenant_run.h"
 #include "tenants/usage_samples.h"
@@ -116,6 +117,8 @@ class CellRun {
       const rlimit limit{bytes, bytes};
       ::setrlimit(RLIMIT_DATA, &limit);
     }
+    if (spec.mps_share > 0) ::setenv(kMpsShareVariable, std::to_string(spec.mps_share).c_str(), 1);
+    if (spec.mps_below) ::setenv(kMpsPriorityVariable, "1", 1);
     while (!place.board->recording) ::usleep(1000);
     if (auto started =
             record::start({.folder = options_.spool, .process_name = "tenant " + spec.name, .gpu = options_.gpu});
@@ -124,10 +127,23 @@ class CellRun {
       place.status().phase = Phase::kFailed;
       ::_exit(3);
     }
+    record_mps(spec);
     run_tenant(place);
     const auto stopped = record::stop();
     std::fflush(nullptr);
     ::_exit(place.status().phase == Phase::kDone && stopped ? 0 : 1);  // engines' exit handlers have nothing to do here
+  }
+
+  // What CUDA will find in this process.
+  void record_mps(const TenantSpec& tenant) const {
+    if (!cell_.mps.value_or(false)) return;
+    const auto setting = [](const char* name, const char* otherwise) {
+      const char* value = std::getenv(name);
+      return std::string(value != nullptr ? value : otherwise);
+    };
+    record::fact(words::kTenantFact + tenant.name + ".mps",
+                 fmt::format("{} % of the multiprocessors, priority {}", setting(kMpsShareVariable, "100"),
+                             setting(kMpsPriorityVariable, "0") == "0" ? "normal" : "below normal"));
   }
 
   void record_facts() const {
@@ -138,6 +154,7 @@ class CellRun {
     record::fact(words::kTenants, names);
     record::fact(words::kPolicy, to_string(cell_.policy));
     record::fact(words::kIsolation, cell_.isolation == Isolation::kThreads ? "threads" : "processes");
+    if (cell_.mps) record::fact(words::kMps, *cell_.mps ? "on" : "off");
     // One machine's counter; each process ties it to the clock by itself.
     record::fact(words::kClockSigmaNs, cell_.isolation == Isolation::kThreads ? "100" : "1000");
     if (arbiter_.takes_turns()) record::fact(std::string(words::kResourceFact) + "device", "exclusive=1");

@@ -105,6 +105,7 @@ class SpecReader {
         {"hang_timeout", [&](const YAML::Node& node) { return read_duration(node, 1, spec.hang_s); }},
         {"time_limit", [&](const YAML::Node& node) { return read_duration(node, 1, spec.time_limit_s); }},
         {"seed", [&](const YAML::Node& node) { return yaml::whole(node, 0, INT64_MAX, spec.seed); }},
+        {"mps", [&](const YAML::Node& node) { return yaml::flag(node, spec.mps.emplace()); }},
         {"defaults",
          [&](const YAML::Node& node) -> Result<void> {
            defaults = node;
@@ -118,6 +119,8 @@ class SpecReader {
     };
     STROBE_TRY(read_map(root, "the file", setters));
     if (spec.duration_s <= 0) return wrong(root, "duration: expected more than 0");
+    if (spec.mps.value_or(false) && spec.isolation == Isolation::kThreads)
+      return wrong(root["mps"], "mps: expected isolation: processes; threads of one process are one client of it");
     if (!tenants.IsDefined() || !tenants.IsSequence() || tenants.size() == 0)
       return wrong(root, "tenants: expected a list of at least one tenant (- name: ...)");
     TenantSpec standard;
@@ -191,6 +194,11 @@ class SpecReader {
                return store(value, parse_bytes(text), tenant.memory_limit);
              }},
             {"layers", [&](const YAML::Node& value) { return yaml::flag(value, tenant.layers); }},
+            {"mps_share", [&](const YAML::Node& value) { return yaml::whole(value, 1, 100, tenant.mps_share); }},
+            {"mps_priority",
+             [&](const YAML::Node& value) {
+               return read_word<bool>(value, {{"normal", false}, {"below", true}}, tenant.mps_below);
+             }},
             {"fault", [&](const YAML::Node& value) { return read_fault(value, tenant.fault); }},
         });
   }

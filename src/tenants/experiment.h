@@ -59,6 +59,8 @@ struct TenantSpec {
   float score_threshold = 0.5F;
   int64_t memory_limit = 0;  // bytes of a process; 0: none
   bool layers = false;       // each layer is recorded, where the engine runs layer by layer
+  int mps_share = 0;         // percent of the device's multiprocessors that it may use under MPS; 0: not told
+  bool mps_below = false;    // its kernels give way to those of other clients of MPS
   FaultSpec fault;
   double batches_hz() const { return rate_hz / static_cast<double>(batch); }
   bool operator==(const TenantSpec&) const = default;
@@ -75,6 +77,8 @@ struct CellSpec {
   double hang_s = 30;       // a tenant without a sign of life for so long has hung
   double time_limit_s = 0;  // of the whole cell, its loading included; 0: ten minutes and the duration
   uint64_t seed = 1;
+  // NVIDIA's Multi-Process Service for the tenants' processes, or surely none; nullopt: as the environment has it.
+  std::optional<bool> mps;
   std::vector<TenantSpec> tenants;
 };
 

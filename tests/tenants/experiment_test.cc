@@ -71,7 +71,10 @@ tenants:
     drop: newest
     memory_limit: 2GiB
     layers: true
+    mps_share: 40
+    mps_priority: below
     fault: {kind: hang, after: 9}
+mps: true
 )");
   ASSERT_TRUE(experiment) << experiment.error().message();
   ASSERT_EQ(experiment->cells.size(), 1u);
@@ -98,6 +101,9 @@ tenants:
   EXPECT_EQ(tenant.memory_limit, int64_t{2} << 30);
   EXPECT_EQ(tenant.fault.kind, FaultSpec::Kind::kHang);
   EXPECT_EQ(tenant.fault.after, 9);
+  EXPECT_EQ(cell.mps, true);
+  EXPECT_EQ(tenant.mps_share, 40);
+  EXPECT_TRUE(tenant.mps_below);
 }
 
 constexpr const char* kTwo = "tenants: [{name: a, model: 'spin:1ms'}, {name: b, model: 'spin:2ms', source: x.jpg}]\n";
@@ -162,6 +168,10 @@ TEST(ExperimentTest, ErrorsNameTheirPlace) {
   EXPECT_THAT(error_of("- a"), HasSubstr("expected keys and values"));
   EXPECT_THAT(error_of(""), HasSubstr("expected keys and values"));
   EXPECT_THAT(error_of("tenants: [{name: a, model: m}]\nduration: 0s"), HasSubstr("more than 0"));
+  EXPECT_THAT(error_of("mps: true\ntenants: [{name: a, model: m}]"),
+              StartsWith("1:6: mps: expected isolation: processes"));
+  EXPECT_THAT(error_of("tenants: [{name: a, model: m, mps_share: 0}]"),
+              StartsWith("1:42: expected a whole number from 1 to 100"));
 }
 
 TEST(ExperimentTest, ErrorsOfTheGridNameTheirPlace) {

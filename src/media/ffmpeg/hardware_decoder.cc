@@ -50,8 +50,8 @@ Result<std::unique_ptr<HardwareDecoder>> HardwareDecoder::open(const std::string
       av_hwdevice_ctx_create(&opened->device_, type, number.empty() ? nullptr : number.c_str(), nullptr, 0);
   if (code < 0) {
     // What FFmpeg logs says more than its code ("Operation not permitted" where there is no driver).
-    return unsupported("hwaccel " + name + ": no such device: " +
-                       (last_log_line().empty() ? error_text(code) : last_log_line()));
+    return unsupported("hwaccel " + name +
+                       ": no such device: " + (last_log_line().empty() ? error_text(code) : last_log_line()));
   }
   return opened;
 }
