@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,8 +29,7 @@ class DeadlineCommand : public Command {
 
   void declare(CLI::App& app) override {
     app.add_option("trace", trace_, "Trace of several tenants, or a folder with one")->required();
-    app.add_option("--deadline-ms", options_.deadline_ms, "From the stamp, for all tenants; without it each one's own")
-        ->check(CLI::PositiveNumber);
+    app.add_option("--deadline-ms", options_.deadline_ms, "From the stamp, for all tenants; without it each one's own");
     app.add_option("--window", options_.window, "Frames in a row, of which the most misses are counted")
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
@@ -37,6 +39,8 @@ class DeadlineCommand : public Command {
 
   Result<int> run() override {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
+    if (options_.deadline_ms && !(*options_.deadline_ms > 0 && std::isfinite(*options_.deadline_ms)))
+      return usage_error(fmt::format("--deadline-ms {:g}: expected milliseconds above 0", *options_.deadline_ms));
     STROBE_ASSIGN(const trace::Timeline timeline, open_any_trace(trace_));
     auto answer = analyze::deadlines(timeline, options_);
     if (!answer) return std::move(answer).error().at(trace_);

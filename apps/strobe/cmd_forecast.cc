@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +60,8 @@ class ForecastCommand : public Command {
     if (!policy_.empty()) {
       STROBE_ASSIGN(options_.policy, analyze::parse_serve_policy(policy_));
     }
+    if (!(options_.most_misses >= 0 && options_.most_misses <= 1))
+      return usage_error(fmt::format("--misses {:g}: expected a share, 0 to 1", options_.most_misses));
     if (!memory_.empty()) {
       STROBE_ASSIGN(options_.memory_bytes, parse_bytes(memory_));
     }

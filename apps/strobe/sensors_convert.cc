@@ -50,6 +50,7 @@ class SensorsConvert : public Word {
     STROBE_ASSIGN(const report::Format format, report::parse_format(format_));
     BagOptions bag;
     STROBE_ASSIGN(bag.compression, parse_mcap_compression(compression_));
+    if (threads_ < 0) return usage_error(fmt::format("--threads {}: expected 1 or more", threads_));
     STROBE_ASSIGN(stream_.style, parse_topic_style(topics_));
     if (end_) stream_.end_s = *end_;
     bag.threads = threads_ > 0 ? threads_ : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));

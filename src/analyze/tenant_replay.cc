@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "analyze/replay_engine.h"
 
@@ -276,7 +277,18 @@ ReplayResult Engine::run() {
   const auto arrival = [this](int32_t frame) {
     return model_.frames[static_cast<size_t>(frame)].stamp_ns + model_.frames[static_cast<size_t>(frame)].comm_ns;
   };
-  std::stable_sort(arrivals_.begin(), arrivals_.end(), [&](int32_t a, int32_t b) { return arrival(a) < arrival(b); });
+  // Of two that come at the same instant, as with sensors in step, who was served first goes first again.
+  const auto was_served_first = [this](int32_t a, int32_t b) {
+    const auto stages = [this](int32_t frame) {
+      const auto first = model_.stages.begin() + work_of(frame).first_stage;
+      return std::span(first, first + work_of(frame).stage_count);
+    };
+    return std::ranges::lexicographical_compare(stages(a), stages(b), {}, &ReplayStage::served_ns,
+                                                &ReplayStage::served_ns);
+  };
+  std::stable_sort(arrivals_.begin(), arrivals_.end(), [&](int32_t a, int32_t b) {
+    return arrival(a) != arrival(b) ? arrival(a) < arrival(b) : was_served_first(a, b);
+  });
   size_t next = 0;
   if (arrivals_.empty()) return std::move(result_);
   const double begin = now_ = arrival(arrivals_.front());
@@ -308,11 +320,15 @@ ReplayResult Engine::run() {
         join(event.worker);
       } else if (worker.doing == Doing::kRuns) {
         advance(worker);
-        constexpr double kRest = 1e-3;
+        // What is left is rounding, or less than a double can add to a time far from the timeline's begin.
+        const auto is_over = [this](double left_ns, double rate) {
+          constexpr double kRest = 1e-3;
+          return left_ns <= kRest || now_ + left_ns / rate <= now_;
+        };
         const int32_t resource = operation_of(worker).resource;
-        if (worker.left_ns <= kRest) {
+        if (is_over(worker.left_ns, worker.rate)) {
           finish_operation(event.worker);
-        } else if (worker.held == resource && resource != kNone && worker.slice_left <= kRest) {
+        } else if (worker.held == resource && resource != kNone && is_over(worker.slice_left, 1)) {
           if (waiting_[static_cast<size_t>(resource)].empty()) {
             worker.slice_left = static_cast<double>(model_.resources[static_cast<size_t>(resource)].quantum_ns);
             retime(event.worker);

@@ -1,5 +1,7 @@
 #include "analyze/what_if_tenants.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -99,7 +101,7 @@ class Question {
   Result<std::vector<int32_t>> select(const TenantSelector& what) const;
   Result<size_t> tenant_named(const std::string& name) const;
   Result<void> change(ReplayModel& model, const TenantWhatIfOptions& options) const;
-  void use_rate(ReplayModel& model, size_t tenant, double rate_hz) const;
+  Result<void> use_rate(ReplayModel& model, size_t tenant, double rate_hz) const;
   Result<void> add_copy(ReplayModel& model) const;
   Table sweep(const ReplayModel& model) const;
 
@@ -173,19 +175,22 @@ Result<std::vector<int32_t>> Question::select(const TenantSelector& what) const 
 
 // The frames come at the new rate over the same time; their work is repeated where they become more. Of batches the
 // rate is that of the pictures, and how long the first one waits for the last changes with it.
-void Question::use_rate(ReplayModel& model, size_t tenant, double rate_hz) const {
+Result<void> Question::use_rate(ReplayModel& model, size_t tenant, double rate_hz) const {
   std::vector<ReplayFrame> own, all;
   for (const ReplayFrame& frame : model.frames)
     (frame.tenant == static_cast<int32_t>(tenant) ? own : all).push_back(frame);
-  if (own.size() < 2) return;
+  if (own.size() < 2) return {};
   std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.stamp_ns < b.stamp_ns; });
   const double first = own.front().stamp_ns, span = own.back().stamp_ns - first;
   const double period = span / static_cast<double>(own.size() - 1);
   const auto batch = static_cast<double>(model.tenants[tenant].batch);
   const double factor = kSecond * batch / rate_hz / period, until = own.back().stamp_ns + period / 2;
   const double fills = period * (batch - 1) / batch;
-  constexpr size_t kMostFrames = 10'000'000;
-  for (size_t i = 0; i < kMostFrames; ++i) {
+  constexpr double kMostFrames = 1e6;
+  if (!((until - first) / (period * factor) < kMostFrames))
+    return usage_error(fmt::format("--rate {}: {:g} frames a second for {:.3g} s: expected at most {:g} frames",
+                                   model.tenants[tenant].name, rate_hz, (until - first) / kSecond, kMostFrames));
+  for (size_t i = 0;; ++i) {
     const size_t round = i / own.size();
     ReplayFrame frame = own[i % own.size()];
     frame.stamp_ns = first + (frame.stamp_ns - first + static_cast<double>(round) * (span + period)) * factor;
@@ -195,6 +200,7 @@ void Question::use_rate(ReplayModel& model, size_t tenant, double rate_hz) const
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.stamp_ns < b.stamp_ns; });
   model.frames = std::move(all);
+  return {};
 }
 
 Result<void> Question::add_copy(ReplayModel& model) const {
@@ -234,8 +240,8 @@ Result<void> Question::change(ReplayModel& model, const TenantWhatIfOptions& opt
   }
   for (const auto& [name, rate] : options.rates) {
     STROBE_ASSIGN(const size_t tenant, tenant_named(name));
-    if (rate <= 0) return usage_error("--rate " + name + ": expected frames a second above 0");
-    use_rate(model, tenant, rate);
+    if (!(rate > 0)) return usage_error("--rate " + name + ": expected frames a second above 0");
+    STROBE_TRY(use_rate(model, tenant, rate));
   }
   if (options.policy) use_policy(model, *options.policy);
   if (options.cores) {

@@ -49,6 +49,7 @@ Result<std::string> read_file(const fs::path& path) {
 }
 
 Result<void> check_replaceable(const fs::path& path) {
+  if (path.empty()) return usage_error("the name of the output is empty");
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode)) return {};
   return io_error(path.string() + (S_ISDIR(facts.st_mode) ? ": is a folder" : ": is a device or a pipe") +

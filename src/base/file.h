@@ -23,7 +23,7 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
 Result<void> make_writable_folder(const std::filesystem::path& path);
 
 // Outputs are renamed into place, which would replace a device, a pipe or a folder as well. Errors: kIo where there is
-// something else than a file under that name.
+// something else than a file under that name; kUsage without a name.
 Result<void> check_replaceable(const std::filesystem::path& path);
 
 // Holds a folder for one writer as long as it lives; the lock goes with the process, however that ends.

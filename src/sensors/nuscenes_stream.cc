@@ -79,8 +79,9 @@ Result<NuScenesStream> NuScenesStream::open(const NuScenes& database, const Stre
   NuScenesStream stream(database);
   stream.options_ = options;
   if (options.repeat == 0) return usage_error("--repeat 0: expected at least 1");
-  if (!(options.rate_hz >= 0) || options.rate_hz > 1e6)
-    return usage_error(fmt::format("--rate {}: expected 0 to 1000000", options.rate_hz));
+  // Slower than the least, times would leave what a stamp can hold.
+  if (!(options.rate_hz == 0 || (options.rate_hz >= 1e-3 && options.rate_hz <= 1e6)))
+    return usage_error(fmt::format("--rate {}: expected 0.001 to 1000000, or 0 for that of the data", options.rate_hz));
   STROBE_ASSIGN(const uint32_t scene, database.find_scene(options.scene));
   STROBE_ASSIGN(std::vector<uint32_t> data, database.data_of(scene, options.channels, options.sweeps));
   if (data.empty()) return usage_error(fmt::format("{} has no sensor data", database.scenes[scene].name));

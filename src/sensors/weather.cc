@@ -22,8 +22,9 @@ Result<void> check_positive(const char* what, double value) {
 }
 
 Result<void> check(const WeatherOptions& o) {
-  if (!(o.rate_mm_h >= 0) || !std::isfinite(o.rate_mm_h))
-    return usage_error(fmt::format("rate {:g}: expected mm/h, 0 or more", o.rate_mm_h));
+  constexpr double kMostRain = 1e4;  // several times what ever fell; above it drops fill the beams
+  if (!(o.rate_mm_h >= 0 && o.rate_mm_h <= kMostRain))
+    return usage_error(fmt::format("rate {:g}: expected mm/h, 0 to {:g}", o.rate_mm_h, kMostRain));
   STROBE_TRY(check_positive("maximal range", o.max_range_m));
   STROBE_TRY(check_positive("beam divergence", o.divergence_rad));
   STROBE_TRY(check_positive("range accuracy", o.range_accuracy_m));

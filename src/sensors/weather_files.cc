@@ -139,6 +139,9 @@ Result<SweepFile> parse_sweep(std::string_view bytes, const std::string& name, i
 }
 
 Result<WeatherOutcome> weather_on_file(const WeatherOptions& options, const WeatherJob& job, int threads, bool hashes) {
+  std::error_code failed;
+  if (fs::equivalent(job.input, job.output, failed))
+    return usage_error(fmt::format("{}: input and output are the same file", job.output.string()));
   STROBE_ASSIGN(const std::string bytes, read_file(job.input));
   SweepFile sweep;
   auto changed = change(options, job, bytes, threads, sweep);

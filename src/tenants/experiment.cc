@@ -121,6 +121,7 @@ class SpecReader {
     if (spec.duration_s <= 0) return wrong(root, "duration: expected more than 0");
     if (spec.mps.value_or(false) && spec.isolation == Isolation::kThreads)
       return wrong(root["mps"], "mps: expected isolation: processes; threads of one process are one client of it");
+    if (spec.hang_s <= 0) return wrong(root, "hang_timeout: expected more than 0");
     if (!tenants.IsDefined() || !tenants.IsSequence() || tenants.size() == 0)
       return wrong(root, "tenants: expected a list of at least one tenant (- name: ...)");
     TenantSpec standard;

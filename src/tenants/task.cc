@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "collect/core_set.h"
 #include "engines/loader.h"
 #include "tenants/fusion_task.h"
 #include "tenants/image_task.h"
@@ -20,8 +21,25 @@ Result<StreamNeeds> needs_of(const std::string& model) {
   return StreamNeeds{.pictures = true, .points = false};
 }
 
+namespace {
+
+// What is still ${NAME} in a path, the environment did not know.
+Result<void> check_path(const char* key, const std::string& path) {
+  const size_t at = path.find("${"), end = at == std::string::npos ? at : path.find('}', at);
+  if (end == std::string::npos) return {};
+  return usage_error(fmt::format("{}: {}: the environment has no {}", key, path.substr(at, end + 1 - at),
+                                 path.substr(at + 2, end - at - 2)));
+}
+
+}  // namespace
+
 Result<void> check_tenant(const TenantSpec& tenant) {
   STROBE_ASSIGN(const StreamNeeds needs, needs_of(tenant.model));
+  STROBE_TRY(check_path("source", tenant.source.path));
+  STROBE_TRY(check_path("weights", tenant.weights.string()));
+  if (!tenant.cores.empty()) {
+    if (auto cores = collect::parse_cores(tenant.cores); !cores) return std::move(cores).error();
+  }
   if (is_spin(tenant.model)) {
     if (tenant.batch > 1)
       return unsupported(fmt::format("batch {}: work of known length has no pictures", tenant.batch));

@@ -63,6 +63,15 @@ TEST(TenantReplay, ASourceWaitsForItsBusyCore) {
 }
 
 // The second one has the core from 1 to 3, from 5 on again and is done at 7.
+// A month after the timeline's begin a double knows half nanoseconds: what is less is over.
+TEST(TenantReplay, TimesMayBeLarge) {
+  constexpr double kMonthMs = 2.6e9;
+  const ReplayModel model = model_of(1, {{kMonthMs, 10.0 / 3}, {kMonthMs + 1, 4.0 / 3}});
+  const ReplayResult result = replay(model);
+  EXPECT_NEAR(result.latency_ns[1] / kMs, 8.0 / 3, 1e-5);
+  EXPECT_NEAR(result.latency_ns[0] / kMs, 14.0 / 3, 1e-5);
+}
+
 TEST(TenantReplay, ThreadsOfACoreTakeTurns) {
   ReplayModel model = model_of(1, {{0, 10}, {1, 4}});
   model.run_queues.turn_ns = {2 * kMs, 2 * kMs};

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tenant_maker.h"
 
 namespace strobe::analyze {
@@ -70,6 +73,49 @@ TEST(WhatIfTenants, ChangesByHand) {
   TenantWhatIfOptions rate;
   rate.rates.emplace_back("b", 10);  // one in a hundred of a's frames meets it
   EXPECT_NEAR(p50(rate), 0.1, 1e-9);
+}
+
+// Frames of a (300 us) and b (200 us) that come at the same instant, a being served first in two of three: a replay
+// without a change serves them as they were.
+TEST(WhatIfTenants, OfFramesThatComeTogetherTheSameOneGoesFirst) {
+  TenantMaker maker("a,b");
+  maker.timeline.facts["tenants.resource.device"] = "exclusive=1";
+  const int32_t a = maker.lane(1), b = maker.lane(2);
+  for (int64_t i = 0; i < 30; ++i) {
+    const int64_t at = 1000 * i, b_waits = i % 3 == 0 ? 0 : 300, a_waits = i % 3 == 0 ? 200 : 0;
+    maker.frame("a", a, i, at, at + a_waits + 310);
+    maker.stage("a", a, i, "decode", at, at + 10);
+    maker.stage("a", a, i, "infer", at + 10, at + a_waits + 310);
+    maker.operation("conv", a, "device", "compute", at + 10, at + a_waits + 10, at + a_waits + 310);
+    maker.frame("b", b, i, at, at + b_waits + 210);
+    maker.stage("b", b, i, "decode", at, at + 10);
+    maker.stage("b", b, i, "infer", at + 10, at + b_waits + 210);
+    maker.operation("conv", b, "device", "compute", at + 10, at + b_waits + 10, at + b_waits + 210);
+  }
+  const trace::Timeline timeline = maker.finish();
+  TenantWhatIfOptions faster;
+  faster.scales.push_back(parse_tenant_scale("tenant=a,stage=infer:0.5").value());
+  const auto answer = what_if_tenants(timeline, faster);
+  ASSERT_TRUE(answer) << answer.error().to_string();
+  EXPECT_TRUE(answer->is_reliable);
+  EXPECT_NEAR(answer->tenants[0].before.p50_ms, 0.31, 1e-9);
+  EXPECT_NEAR(answer->tenants[0].before.max_ms, 0.51, 1e-9);
+  EXPECT_NEAR(answer->tenants[1].before.p50_ms, 0.51, 1e-9);
+  EXPECT_NEAR(answer->tenants[0].after.p50_ms, 0.16, 1e-9);
+  EXPECT_NEAR(answer->tenants[0].after.max_ms, 0.36, 1e-9);
+  EXPECT_NEAR(answer->tenants[1].after.p50_ms, 0.36, 1e-9);
+}
+
+TEST(WhatIfTenants, MoreFramesThanCanBeReplayedAreRefused) {
+  const trace::Timeline timeline = two_tenants();
+  for (const double rate : {1e9, std::numeric_limits<double>::infinity(), 0.0, std::nan("")}) {
+    TenantWhatIfOptions options;
+    options.rates.emplace_back("a", rate);
+    const auto answer = what_if_tenants(timeline, options);
+    ASSERT_FALSE(answer) << rate;
+    EXPECT_EQ(answer.error().kind(), ErrorKind::kUsage);
+    EXPECT_NE(answer.error().to_string().find("--rate a"), std::string::npos) << answer.error().to_string();
+  }
 }
 
 // Batches of four pictures, one each millisecond: the first waits 3 ms for the last, and the work takes 1 ms.

@@ -43,6 +43,19 @@ class Experiment(unittest.TestCase):
         with open(path) as file:
             return list(csv.DictReader(file))
 
+    def test_words_that_no_cell_can_run_with_are_refused(self):
+        for change, words in (("a.cores=x", ("tenant a", "cores 'x'", "0-3")),
+                              ("b.source=${STROBE_NO_SUCH_NAME}/x.bin", ("tenant b", "source", "STROBE_NO_SUCH_NAME")),
+                              ("a.weights=${STROBE_NO_SUCH_NAME}", ("tenant a", "weights", "STROBE_NO_SUCH_NAME")),
+                              ("hang_timeout=0s", ("hang_timeout", "more than 0"))):
+            with self.subTest(change):
+                done = strobe("run", self.write(TWO), "-o", self.folder / "out", "--set", change)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+                for word in words:
+                    self.assertIn(word, done.stderr)
+                self.assertFalse((self.folder / "out").exists())
+
     def test_a_grid_leaves_every_file(self):
         result = self.run_grid(TWO + "grid: {policy: [fifo, priority-preemptive], isolation: [threads, processes]}\n")
         self.assertEqual([cell["status"] for cell in result["cells"]], ["success"] * 4)

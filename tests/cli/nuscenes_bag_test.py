@@ -213,6 +213,9 @@ class Bag(Case):
         self.refused(convert("--channels", "CAM_FRON"), "CAM_FRON", "CAM_FRONT")
         self.refused(convert("--compression", "zip"), "zip", "zstd")
         self.refused(convert("--start", "100"), "100")
+        self.refused(convert("--rate", "1e-12"), "--rate 1e-12", "0.001")
+        self.refused(convert("--threads", "-4"), "--threads -4")
+        self.refused(strobe("sensors", "convert", root, "--scene", "scene-0103", "-o", ""), "name of the output")
         self.refused(convert(), "no such file")  # the sensors' files were not written
         lidar = next(r for r in database.tables["sample_data"] if "LIDAR_TOP" in r["filename"])
         for row in database.tables["sample_data"]:

@@ -70,7 +70,17 @@ class Weather(Case):
         self.refused(self.weather(good, "--kind", "fog", "--mode", "monte-carlo"), "expected mode mean")
         self.refused(self.weather(good, "--kind", "fog", "--fog", "pea"), "pea")
         self.refused(self.weather(self.folder / "none.bin", *rain), "none.bin")
+        self.refused(self.weather(good, "--kind", "snow", "--rate", 1e9), "rate 1e+09", "0 to 10000")
         self.assertFalse((self.folder / "out.bin").exists())
+
+    def test_a_sweep_does_not_replace_itself(self):
+        good = self.folder / "good.bin"
+        good.write_bytes(kitti(10))
+        (self.folder / "link.bin").symlink_to(good)
+        for name in ("good.bin", "link.bin"):
+            done = strobe("sensors", "weather", good, "-o", self.folder / name, "--rate", 10)
+            self.refused(done, name, "the same file")
+        self.assertEqual(good.read_bytes(), kitti(10))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,12 @@ class TenantAnalyses(support.Case):
         out = self.simulate("both", "a", "b")
         self.refused(support.strobe("what-if", out, "--scale", "tenant=c:2"), "no tenant 'c'")
         self.refused(support.strobe("critical-path", out, "--frame", 5), "--tenant")
+        self.refused(support.strobe("what-if", out, "--rate", "tenant=a:1e9"), "--rate a", "at most")
         self.refused(support.strobe("forecast", out, "--policy", "fast"), "no policy")
+        self.refused(support.strobe("forecast", out, "--misses", 2), "--misses 2", "0 to 1")
+        for deadline in ("0", "-5", "nan", "inf"):
+            self.refused(support.strobe("deadline", out, "--deadline-ms", deadline),
+                         f"--deadline-ms {deadline}: expected milliseconds above 0")
         bad = self.folder / "bad.yaml"
         bad.write_text(HEAD.replace("fifo", "fastest"))
         self.refused(support.strobe("simulate", bad, "-o", self.folder / "x"), "bad.yaml", "fastest")

@@ -224,7 +224,7 @@ TEST(Weather, RefusesWhatItCannotMean) {
   };
   WeatherOptions options;
   options.rate_mm_h = -1;
-  EXPECT_EQ(error(options), "rate -1: expected mm/h, 0 or more");
+  EXPECT_EQ(error(options), "rate -1: expected mm/h, 0 to 10000");
   options.rate_mm_h = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(error(options), "");
   options = {};
