@@ -365,6 +365,9 @@ Result<TenantScale> parse_tenant_scale(const std::string& text) {
   if (at == std::string::npos) return fault;
   const std::optional<double> factor = number_of(text.substr(at + 1));
   if (!factor || *factor < 0) return fault;
+  constexpr double kMostFactor = 1e6;
+  if (*factor > kMostFactor)
+    return usage_error(fmt::format("'{}': expected a factor of at most {:.0f}", text, kMostFactor));
   STROBE_ASSIGN(TenantSelector what, parse_tenant_selector(text.substr(0, at)));
   return TenantScale{std::move(what), *factor};
 }

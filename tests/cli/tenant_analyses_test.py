@@ -73,6 +73,7 @@ class TenantAnalyses(support.Case):
         out = self.simulate("both", "a", "b")
         self.refused(support.strobe("what-if", out, "--scale", "tenant=c:2"), "no tenant 'c'")
         self.refused(support.strobe("critical-path", out, "--frame", 5), "--tenant")
+        self.refused(support.strobe("what-if", out, "--scale", "tenant=a:1e300"), "tenant=a:1e300", "at most 1000000")
         self.refused(support.strobe("what-if", out, "--rate", "tenant=a:1e9"), "--rate a", "at most")
         self.refused(support.strobe("forecast", out, "--policy", "fast"), "no policy")
         self.refused(support.strobe("forecast", out, "--misses", 2), "--misses 2", "0 to 1")
