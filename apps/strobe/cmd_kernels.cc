@@ -19,7 +19,8 @@ class KernelsCommand : public Command {
     app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
     app.add_option("--by", by_,
                    "name; layer: and the innermost annotation or operator around the launch call; range: and the "
-                   "innermost annotation there; frame, stage, tenant: and the one that it ran for")
+                   "innermost annotation there (of a CUDA graph's kernel, around the call that captured it); frame, "
+                   "stage, tenant: and the one that it ran for")
         ->capture_default_str();
     app.add_flag("--metrics", metrics_,
                  "Instead: what the hardware counters said while each ran alone; a row a name, layer, ..., tenant");

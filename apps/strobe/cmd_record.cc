@@ -86,6 +86,10 @@ class RecordCommand : public Command {
     app.add_flag("--gpu-metrics", metrics_,
                  "Sample the GPUs' hardware counters, too (use of SMs, tensor cores and memory); needs the right to "
                  "them");
+    app.add_flag(
+        "--gpu-graph-nodes", graph_nodes_,
+        "Each kernel of a CUDA graph, under the layer in which it was captured, instead of one piece a launch; "
+        "slows graphs down");
     app.add_option("--ring-kib", ring_kib_, "Buffer of each thread; what finds it full is dropped and counted")
         ->capture_default_str();
     app.add_flag("--block", block_, "Wait instead of dropping where a buffer is full");
@@ -136,6 +140,7 @@ class RecordCommand : public Command {
     };
     STROBE_ASSIGN(const int metrics_us, metrics_period_us(metrics_, metrics_us_, metrics_period_->count() > 0));
     if (metrics_us > 0 && !wants("gpu")) return usage_error("--gpu-metrics: needs gpu among what --collect names");
+    if (graph_nodes_ && !wants("gpu")) return usage_error("--gpu-graph-nodes: needs gpu among what --collect names");
     spool_ = folder_.empty() ? fs::path(output_ + ".spool") : fs::path(folder_);
     Collectors collectors;
     if (wants("nvtx") || wants("itt") || wants("gpu")) {
@@ -143,6 +148,7 @@ class RecordCommand : public Command {
                                                                   .nvtx = wants("nvtx"),
                                                                   .itt = wants("itt"),
                                                                   .gpu = wants("gpu"),
+                                                                  .gpu_graph_nodes = graph_nodes_,
                                                                   .ring_bytes = ring_kib_ << 10,
                                                                   .block_when_full = block_}));
       collectors.push_back(std::move(made));
@@ -301,7 +307,7 @@ class RecordCommand : public Command {
   std::vector<std::string> collect_{"nvtx", "itt", "gpu", "os"};
   double period_ms_ = 10;
   int gpu_period_ms_ = 100, metrics_us_ = gpu::kMetricsPeriodUs;
-  bool metrics_ = false;
+  bool metrics_ = false, graph_nodes_ = false;
   CLI::Option* metrics_period_ = nullptr;
   size_t ring_kib_ = 1024;
   bool block_ = false, quiet_ = false;

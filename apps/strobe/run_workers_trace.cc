@@ -135,6 +135,7 @@ class Append {
     for (trace::DeviceOp op : source_.device_ops) {
       op.range = moved(op.range, range_offset_);
       op.launch = moved(op.launch, range_offset_);
+      op.capture = moved(op.capture, range_offset_);
       target_.device_ops.push_back(op);
     }
     for (trace::ApiCall call : source_.api_calls) {

@@ -70,7 +70,7 @@ std::vector<DeviceRow> device_rows(const Timeline& timeline) {
     while (op != timeline.device_ops.end() && op->range < row) ++op;
     const bool has_op = op != timeline.device_ops.end() && op->range == row;
     int64_t& end = latest[static_cast<size_t>(ranges.lane[i])];
-    rows.push_back({row, has_op ? op->launch : trace::kNone,
+    rows.push_back({row, has_op ? op->launch : trace::kNone, has_op ? op->capture : trace::kNone,
                     has_op ? static_cast<int32_t>(op - timeline.device_ops.begin()) : trace::kNone, end});
     end = std::max(end, ranges.end_ns[i]);
   }

@@ -63,6 +63,7 @@ class OpenRanges {
 struct DeviceRow {
   int32_t range;
   int32_t launch;       // kNone: not in the trace
+  int32_t capture;      // as in DeviceOp
   int32_t op;           // index into Timeline::device_ops; kNone: none
   int64_t previous_ns;  // latest end of the earlier operations of its stream (synchronisation is none); before: kBefore
 };

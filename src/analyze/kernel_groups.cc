@@ -31,8 +31,10 @@ KernelGroups::KernelGroups(const Timeline& timeline, KernelsBy by)
 int64_t KernelGroups::of(const DeviceRow& row) const {
   if (owned_) return owners_.of(row);
   if (by_ == KernelsBy::kFrame) return timeline_.ranges.frame[static_cast<size_t>(row.range)];
-  if (by_ == KernelsBy::kName || row.launch == trace::kNone) return trace::kNone;
-  const int32_t around = around_[static_cast<size_t>(row.launch)];
+  if (by_ == KernelsBy::kName) return trace::kNone;
+  // A graph's launch asks for the work of many layers: each node was captured in its own.
+  int32_t around = row.capture == trace::kNone ? trace::kNone : around_[static_cast<size_t>(row.capture)];
+  if (around == trace::kNone && row.launch != trace::kNone) around = around_[static_cast<size_t>(row.launch)];
   return around == trace::kNone ? trace::kNone : int64_t{timeline_.ranges.name[static_cast<size_t>(around)]};
 }
 
@@ -45,8 +47,14 @@ Cell KernelGroups::cell(int64_t group) const {
 
 std::vector<Column> KernelGroups::columns(KernelsBy by) {
   if (by == KernelsBy::kLayer)
-    return {{"layer", "innermost annotation or operator around the launch call on its thread"}};
-  if (by == KernelsBy::kRange) return {{"range", "innermost annotation around the launch call on its thread"}};
+    return {{"layer",
+             "innermost annotation or operator around the launch call on its thread; of a graph's node, around the "
+             "call that "
+             "captured it"}};
+  if (by == KernelsBy::kRange)
+    return {{"range",
+             "innermost annotation around the launch call on its thread; of a graph's node, around the call that "
+             "captured it"}};
   if (by == KernelsBy::kFrame) return {{"frame", "frame for which it ran", 0}};
   if (const WorkBy owners = owners_of(by); owners != WorkBy::kNobody) return {WorkOwners::column(owners)};
   return {};

@@ -15,7 +15,9 @@ namespace strobe::analyze {
 
 enum class KernelsBy : uint8_t {
   kName,
-  kLayer,  // the innermost annotation or operator around the launch call on its thread
+  // The innermost annotation or operator around the launch call on its thread. A node of a graph belongs where it was
+  // captured, if that is known and lies in one.
+  kLayer,
   kRange,  // the innermost annotation there
   kFrame,
   kStage,  // as WorkOwners (work_owners.h) tells them

@@ -17,6 +17,7 @@ class Injection : public Collector {
     environment["STROBE_RECORD_BLOCK"] = options_.block_when_full ? "1" : "0";
     if (options_.nvtx) environment["NVTX_INJECTION64_PATH"] = library_.string();
     if (options_.gpu) environment["CUDA_INJECTION64_PATH"] = library_.string();
+    if (options_.gpu && options_.gpu_graph_nodes) environment["STROBE_GPU_GRAPH_NODES"] = "1";
     if (options_.itt) environment["INTEL_LIBITTNOTIFY64"] = library_.string();
     return {};
   }

@@ -12,8 +12,9 @@ namespace strobe::collect {
 struct InjectionOptions {
   std::filesystem::path folder;  // the recorders' folder
   bool nvtx = true, itt = true;
-  bool gpu = true;              // the CUDA driver loads the library; without one nothing happens
-  size_t ring_bytes = 1 << 20;  // per thread
+  bool gpu = true;               // the CUDA driver loads the library; without one nothing happens
+  bool gpu_graph_nodes = false;  // every kernel of a CUDA graph instead of one record a launch
+  size_t ring_bytes = 1 << 20;   // per thread
   bool block_when_full = false;
 };
 // Errors: kNotFound (the library is not beside this program).

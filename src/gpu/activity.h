@@ -243,9 +243,19 @@ struct Metric {
   void fields(auto&& field) { field(start), field(device), field(name), field(value); }
 };
 
+// A node of a graph was made, on a thread (the kernel's id), by a call that contains this time.
+struct GraphNode {
+  CuptiTime time;
+  uint32_t thread = 0;
+  uint64_t node = 0;
+  uint64_t original = 0;  // of which it is the copy; 0: captured from a stream, or added by hand
+  uint32_t type = 0;      // as CUDA numbers it: 0 kernel, 1 copy, 2 set, ...
+  void fields(auto&& field) { field(time), field(thread), field(node), field(original), field(type); }
+};
+
 // The place in this list is what the log writes: new kinds go to the end.
 using Record = std::variant<TextDefinition, Fact, ClockPair, FunctionName, Kernel, Copy, Set, Call, Sync, EventRecorded,
                             Overhead, External, Marker, Device, Context, Stream, ObjectName, GraphLaunch, Memory,
-                            MemoryPool, Environment, Complete, Loss, Sample, End, Metric>;
+                            MemoryPool, Environment, Complete, Loss, Sample, End, Metric, GraphNode>;
 
 }  // namespace strobe::gpu

@@ -22,6 +22,7 @@
 #include "gpu/clock_pair.h"
 #include "gpu/cupti_errors.h"
 #include "gpu/decode.h"
+#include "gpu/graph_captures.h"
 #include "gpu/log_file.h"
 #include "gpu/probe.h"
 #include "record/gpu_collection.h"
@@ -68,6 +69,7 @@ class Collector {
   CollectTotals stop();
   void buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records);
   void buffer_completed(uint8_t* buffer, size_t valid_size);
+  GraphCaptures& captures() { return captures_; }
   void abandon() { log_->abandon(); }
 
  private:
@@ -76,6 +78,7 @@ class Collector {
       : options_(options),
         cupti_(cupti),
         subscription_(std::move(subscription)),
+        captures_(cupti_),
         log_(std::move(log)),
         pool_({.buffer_bytes = options.buffer_bytes,
                .ready = std::min<size_t>(8, options.most_buffers),
@@ -91,6 +94,7 @@ class Collector {
   void decode_waiting();
   void decode(uint8_t* buffer, size_t valid_size);
   void add_call_name(const Call& call);
+  void write_captures();
   void write_clocks();
   void note_losses();
   void note_complete(int64_t flushed_ns);
@@ -99,6 +103,7 @@ class Collector {
   const CollectOptions options_;
   const Cupti cupti_;
   std::optional<Subscription> subscription_;
+  GraphCaptures captures_;
   std::unique_ptr<LogWriter> log_;  // from the decoding thread only, once that runs
   BufferPool pool_;
   ActivityDecoder decoder_;
@@ -147,12 +152,16 @@ void on_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid_size) {
   if (collector != nullptr && buffer != nullptr) collector->buffer_completed(buffer, valid_size);
 }
 
+void on_callback(void*, int domain, uint32_t function, const void* data) {
+  if (Collector* collector = active.load(std::memory_order_acquire)) collector->captures().take(domain, function, data);
+}
+
 Result<std::unique_ptr<Collector>> Collector::start(const CollectOptions& options) {
   if (!options.in_driver_start) {
     if (auto driver = probe_driver(); !driver) return std::move(driver).error();
   }
   STROBE_ASSIGN(const Cupti cupti, Cupti::load());
-  STROBE_ASSIGN(Subscription subscription, Subscription::take(cupti));
+  STROBE_ASSIGN(Subscription subscription, Subscription::take(cupti, on_callback));
   const record::HighFileNumbers high;
   STROBE_ASSIGN(auto log, LogWriter::create(options.folder));
   const std::filesystem::path path = log->path();
@@ -218,6 +227,9 @@ Result<void> Collector::enable() {
     }
     fact(std::string("gpu.not_collected.") + name, cupti_error(code));
   }
+  // Before the program can capture anything.
+  if (options_.graph_nodes && !captures_.enable(subscription_->handle()))
+    fact("gpu.not_collected.graph_captures", "this CUPTI does not tell where the nodes of graphs come from");
   if (cupti_.enable_all_sync_records != nullptr) cupti_.enable_all_sync_records(0);
   constexpr uint32_t kCudaGetDevice = 17;
   without(kCudaGetDevice, "cudaGetDevice");
@@ -286,6 +298,7 @@ void Collector::run() {
       wake_.wait_for(lock, milliseconds(50), [this] { return !full_.empty() || stopping_.load(); });
     }
     decode_waiting();
+    write_captures();
     pool_.refill();
     if (Clock::now() >= clock_due) {
       write_clocks();
@@ -365,6 +378,11 @@ void Collector::add_call_name(const Call& call) {
   log_->add(FunctionName{call.is_driver, call.function, log_->intern(name)});
 }
 
+void Collector::write_captures() {
+  const uint64_t lost = captures_.drain([this](const GraphNode& node) { log_->add(node); });
+  if (lost > 0) log_->add(Loss{"node of a graph whose capture was not written", lost});
+}
+
 void Collector::write_clocks() {
   if (const auto pair = read_clock_pair(cupti_.timestamp)) log_->add(*pair);
 }
@@ -435,6 +453,7 @@ CollectTotals Collector::stop() {
   }
   decode_waiting();
   active.store(nullptr);
+  write_captures();
   note_losses();
   if (!totals.flush_timed_out) log_->add(Complete{{now}});
   write_clocks();
@@ -483,6 +502,11 @@ CollectTotals stop_collecting() {
 
 bool collecting() {
   return active.load() != nullptr;
+}
+
+bool graph_nodes_wanted() {
+  const char* wanted = std::getenv(kGraphNodesVariable);
+  return wanted != nullptr && std::string_view(wanted) == "1";
 }
 
 bool start_collecting_or_say_why(const CollectOptions& options) {

@@ -10,13 +10,18 @@
 
 namespace strobe::gpu {
 
+// By this variable ("1") whoever starts a program asks for it.
+inline constexpr const char* kGraphNodesVariable = "STROBE_GPU_GRAPH_NODES";
+bool graph_nodes_wanted();
+
 struct CollectOptions {
   std::filesystem::path folder;  // of the log; the recorder's, so that both are found together
   // Called by the driver while it initialises itself: the driver is not to be called, and what was collected is
   // completed when the process exits.
   bool in_driver_start = false;
-  bool graph_nodes = false;  // every kernel of a graph, which slows graphs down, instead of one record a launch
-  bool markers = false;      // NVTX as CUPTI sees it, for programs whose NVTX is bound to CUPTI itself
+  // Every kernel of a graph, and where it was captured, instead of one record a launch: slows graphs down.
+  bool graph_nodes = graph_nodes_wanted();
+  bool markers = false;  // NVTX as CUPTI sees it, for programs whose NVTX is bound to CUPTI itself
   size_t buffer_bytes = 2 << 20;
   size_t most_buffers = 96;
   int flush_period_ms = 500;  // what a killed process loses at most

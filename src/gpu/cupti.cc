@@ -102,6 +102,8 @@ Result<Cupti> Cupti::load() {
   library.find(cupti.enable_driver_api, "cuptiActivityEnableDriverApi");
   library.find(cupti.enable_all_sync_records, "cuptiActivityEnableAllSyncRecords");
   library.find(cupti.enable_event_timestamps, "cuptiActivityEnableCudaEventDeviceTimestamps");
+  library.find(cupti.enable_callback, "cuptiEnableCallback");
+  library.find(cupti.graph_node_id, "cuptiGetGraphNodeId");
   library.find(cupti.callback_name, "cuptiGetCallbackName");
   uint32_t version = 0;
   if (cupti.get_version != nullptr && cupti.get_version(&version) == cupti::kSuccess) cupti.version = version;

@@ -329,7 +329,20 @@ struct SubscriberParams {
   size_t old_name_size;
 };
 inline constexpr size_t kOldNameBytes = 64;
-enum Domain : int { kDomainDriver = 1, kDomainRuntime = 2 };
+enum Domain : int { kDomainDriver = 1, kDomainRuntime = 2, kDomainResource = 3 };
+// Functions of the resource domain, and what comes with them.
+inline constexpr uint32_t kGraphNodeCreated = 13, kGraphNodeCloned = 20;
+struct ResourceData {
+  void* context;
+  void* stream;
+  void* descriptor;  // of what concerns graphs: GraphData
+};
+struct GraphData {
+  void *graph, *original_graph;
+  void *node, *original_node;
+  int node_type;
+  void *dependency, *executable;
+};
 enum Attribute : int { kZeroedOutBuffer = 5 };
 inline constexpr int kSystemThreadIds = 1;
 inline constexpr uint32_t kFlushForced = 1;

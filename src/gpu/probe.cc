@@ -67,15 +67,16 @@ Result<std::vector<CudaDevice>> cuda_devices() {
   return devices;
 }
 
-Result<Subscription> Subscription::take(const Cupti& cupti) {
+Result<Subscription> Subscription::take(const Cupti& cupti, cupti::Callback callback) {
+  if (callback == nullptr) callback = ignore;
   cupti::Subscriber handle = nullptr;
   char other[cupti::kOldNameBytes + 1] = {};
   cupti::Code code = cupti::kUnknownError;
   if (cupti.subscribe_v2 != nullptr) {
     cupti::SubscriberParams params{sizeof params, "Strobe", other, cupti::kOldNameBytes};
-    code = cupti.subscribe_v2(&handle, ignore, nullptr, &params);
+    code = cupti.subscribe_v2(&handle, callback, nullptr, &params);
   } else if (cupti.subscribe != nullptr) {
-    code = cupti.subscribe(&handle, ignore, nullptr);
+    code = cupti.subscribe(&handle, callback, nullptr);
   } else {
     return Subscription(nullptr, nullptr);
   }

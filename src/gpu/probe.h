@@ -32,10 +32,12 @@ Result<std::vector<CudaDevice>> cuda_devices();
 class Subscription {
  public:
   // Errors: kUnsupported ("another CUPTI client: NAME", no permission, ...).
-  static Result<Subscription> take(const Cupti& cupti);
+  // callback: is called with what Cupti::enable_callback asks for; until then, and where there is none, with nothing.
+  static Result<Subscription> take(const Cupti& cupti, cupti::Callback callback = nullptr);
   Subscription(Subscription&& other) noexcept;
   Subscription& operator=(Subscription&&) = delete;
   ~Subscription();
+  cupti::Subscriber handle() const { return handle_; }
 
  private:
   Subscription(cupti::Subscriber handle, cupti::Code (*unsubscribe)(cupti::Subscriber))

@@ -1,5 +1,6 @@
 #include "trace/store_additions.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -12,9 +13,10 @@ class AdditionsReader {
   AdditionsReader(Database& database, ReadBudget& budget, const std::vector<StringId>& strings, Timeline& timeline)
       : database_(database), budget_(budget), strings_(strings), timeline_(timeline) {}
 
-  Result<void> read(bool all) {
+  Result<void> read(StoreParts parts) {
     STROBE_TRY(read_categories("STROBE_RANGE_CATEGORY", "rangeId, categoryId, domainId", timeline_.ranges));
-    if (!all) return {};
+    if (parts != StoreParts::kRanges) STROBE_TRY(read_captures());
+    if (parts != StoreParts::kAll) return {};
     STROBE_TRY(read_categories("STROBE_MARK_CATEGORY", "markId, categoryId, domainId", timeline_.marks));
     STROBE_TRY(read_mark_arguments());
     STROBE_TRY(read_counter_lanes());
@@ -50,6 +52,26 @@ class AdditionsReader {
       if (table.failed()) break;
       put(owners.category, i, category);
       put(owners.domain, i, domain);
+    }
+    return table.status();
+  }
+
+  Result<void> read_captures() {
+    STROBE_ASSIGN(const bool there, has("STROBE_CAPTURE"));
+    if (!there) return {};
+    STROBE_ASSIGN(Rows table, rows("STROBE_CAPTURE", "rangeId, captureId"));
+    std::vector<DeviceOp>& ops = timeline_.device_ops;  // by range
+    while (table.next()) {
+      const int32_t range = table.index(0, timeline_.ranges.size());
+      const int32_t capture = table.index(1, timeline_.ranges.size());
+      const auto op =
+          std::partition_point(ops.begin(), ops.end(), [range](const DeviceOp& one) { return one.range < range; });
+      if (table.failed()) break;
+      if (op == ops.end() || op->range != range) {
+        table.fail("rangeId is " + std::to_string(range) + ", expected one of STROBE_DEVICE_OP");
+        break;
+      }
+      op->capture = capture;
     }
     return table.status();
   }
@@ -123,8 +145,8 @@ class AdditionsReader {
 }  // namespace
 
 Result<void> read_additions(Database& database, ReadBudget& budget, const std::vector<StringId>& strings,
-                            Timeline& timeline, bool all) {
-  return AdditionsReader(database, budget, strings, timeline).read(all);
+                            Timeline& timeline, StoreParts parts) {
+  return AdditionsReader(database, budget, strings, timeline).read(parts);
 }
 
 }  // namespace strobe::trace

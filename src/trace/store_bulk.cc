@@ -14,6 +14,7 @@ class Writer {
   Result<void> write() {
     STROBE_TRY(write_ranges());
     STROBE_TRY(write_device_ops());
+    STROBE_TRY(write_captures());
     STROBE_TRY(write_api_calls());
     STROBE_TRY(write_marks());
     STROBE_TRY(write_arguments("STROBE_ARGUMENT", timeline_.arguments, timeline_.arguments.range));
@@ -60,6 +61,17 @@ class Writer {
       for (const uint32_t size : op.grid) table.integer(size);
       for (const uint32_t size : op.block) table.integer(size);
       for (const int32_t value : {op.registers, op.static_shared, op.dynamic_shared}) table.integer_unless(value, -1);
+    }
+    return table.finish();
+  }
+
+  Result<void> write_captures() {
+    BulkTable table = this->table("STROBE_CAPTURE");
+    for (const DeviceOp& op : timeline_.device_ops) {
+      if (op.capture == kNone) continue;
+      table.row(op.range);
+      table.null();
+      table.integer(op.capture);
     }
     return table.finish();
   }

@@ -34,7 +34,7 @@ class Reader {
     STROBE_TRY(read_lanes());
     STROBE_TRY(read_all_ranges());
     STROBE_TRY(read_what_has_ranges());
-    STROBE_TRY(read_additions(database_, budget_, strings_, timeline_, parts_ == StoreParts::kAll));
+    STROBE_TRY(read_additions(database_, budget_, strings_, timeline_, parts_));
     STROBE_TRY(read_layers());
     STROBE_TRY(read_kernels());
     STROBE_TRY(read_tables());

@@ -162,6 +162,7 @@ void sort_ranges(Timeline& timeline) {
   for (DeviceOp& op : timeline.device_ops) {
     follow_one(op.range);
     follow_one(op.launch);
+    follow_one(op.capture);
   }
   for (ApiCall& call : timeline.api_calls) follow_one(call.range);
 }

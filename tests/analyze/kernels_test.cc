@@ -61,6 +61,37 @@ TEST(Kernels, ByNameWithTheWayToTheirStart) {
   EXPECT_THAT(table.notes, Contains(HasSubstr("1 kernel has no launch call")));
 }
 
+// One launch in frame 5 asks for two nodes of a graph, which were captured in two layers of another thread before.
+TEST(Kernels, AGraphsKernelsBelongToTheLayerOfTheirCapture) {
+  DeviceMaker maker;
+  const int32_t thread = maker.lane(1), other = maker.lane(2), stream = maker.stream(7);
+  maker.op("aten::conv", thread, 0, 100);
+  const int32_t captured = maker.api("cudaLaunchKernel", thread, 10, 20);
+  const int32_t relu = maker.range("relu", thread, 110, 200);
+  const int32_t nowhere = maker.api("cudaLaunchKernel", thread, 300, 310);
+  maker.range("step", other, 1000, 2000, 5);
+  const int32_t launch = maker.api("cudaGraphLaunch", other, 1010, 1020);
+  const std::pair<const char*, int32_t> nodes[] = {
+      {"conv_k", captured}, {"relu_k", relu}, {"bare_k", nowhere}, {"old_k", trace::kNone}};
+  int64_t at = 1100;
+  for (const auto& [name, capture] : nodes) {
+    maker.kernel(name, stream, at, at + 50, launch);
+    maker.timeline.device_ops.back().capture = capture;
+    at += 100;
+  }
+  const trace::Timeline timeline = maker.finish();
+  const Table layers = kernels(timeline, {KernelsBy::kLayer, 0, {}});
+  std::map<std::string, std::string> layer_of;
+  for (size_t i = 0; i < layers.row_count(); ++i) layer_of[layers.text(i, "name")] = layers.text(i, "layer");
+  EXPECT_EQ(layer_of, (std::map<std::string, std::string>{
+                          {"conv_k", "aten::conv"}, {"relu_k", "relu"}, {"bare_k", "step"}, {"old_k", "step"}}));
+  EXPECT_EQ(*layers.number(*test::row_with(layers, "name", "conv_k"), "launch_latency_ns"), 1100 - 1010);
+  const Table ranges = kernels(timeline, {KernelsBy::kRange, 0, {}});
+  EXPECT_EQ(ranges.text(*test::row_with(ranges, "name", "conv_k"), "range"), "step");  // an operator is no annotation
+  const Table frames = kernels(timeline, {KernelsBy::kFrame, 0, {}});
+  for (size_t i = 0; i < frames.row_count(); ++i) EXPECT_EQ(*frames.number(i, "frame"), 5);
+}
+
 TEST(Kernels, ByLayerRangeAndFrame) {
   const trace::Timeline timeline = three_kernels();
   const Table layers = kernels(timeline, {KernelsBy::kLayer, 0, {}});

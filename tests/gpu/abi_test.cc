@@ -162,6 +162,14 @@ static_assert(offsetof(abi::EnvironmentRecord, values) == offsetof(CUpti_Activit
 static_assert(sizeof(abi::SubscriberParams) == sizeof(CUpti_SubscriberParams));
 static_assert(offsetof(abi::SubscriberParams, old_name) == offsetof(CUpti_SubscriberParams, oldSubscriberName));
 
+SAME_SIZE(ResourceData, CUpti_ResourceData);
+SAME_PLACE(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);
+SAME_SIZE(GraphData, CUpti_GraphData);
+SAME_PLACE(GraphData, graph, CUpti_GraphData, graph);
+SAME_PLACE(GraphData, node, CUpti_GraphData, node);
+SAME_PLACE(GraphData, original_node, CUpti_GraphData, originalNode);
+SAME_PLACE(GraphData, node_type, CUpti_GraphData, nodeType);
+
 TEST(CuptiAbi, NumbersAreThoseOfTheHeaders) {
   EXPECT_EQ(abi::kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
   EXPECT_EQ(abi::kMemset, CUPTI_ACTIVITY_KIND_MEMSET);
@@ -190,6 +198,9 @@ TEST(CuptiAbi, NumbersAreThoseOfTheHeaders) {
   EXPECT_EQ(abi::kFlushForced, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   EXPECT_EQ(abi::kDomainDriver, CUPTI_CB_DOMAIN_DRIVER_API);
   EXPECT_EQ(abi::kDomainRuntime, CUPTI_CB_DOMAIN_RUNTIME_API);
+  EXPECT_EQ(abi::kDomainResource, CUPTI_CB_DOMAIN_RESOURCE);
+  EXPECT_EQ(abi::kGraphNodeCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+  EXPECT_EQ(abi::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
   EXPECT_EQ(abi::kObjectThread, CUPTI_ACTIVITY_OBJECT_THREAD);
   EXPECT_EQ(abi::kMarkerEnd, CUPTI_ACTIVITY_FLAG_MARKER_END);
   EXPECT_EQ(abi::kOldNameBytes, CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "gpu/buffer_pool.h"
@@ -99,6 +100,77 @@ TEST(Collector, OnlyCallsOfTheDriverThatDoSomethingAreAskedFor) {
   EXPECT_EQ(fake.enabled(cupti::kConcurrentKernel), 1U);
   stop_collecting();
   EXPECT_EQ(fake.enabled(cupti::kConcurrentKernel), 0U);
+}
+
+TEST(Collector, NodesOfGraphsAreFollowedFromTheirCaptureToTheirKernels) {
+  const Fake fake;
+  const Folder folder;
+  CollectOptions options = into(folder);
+  options.graph_nodes = true;
+  ASSERT_TRUE(start_collecting(options));
+  FakeLaunch gemm{}, copy{};
+  gemm.kernel = "gemm", gemm.duration_ns = 100;
+  copy.copy_kind = 1, copy.bytes = 64, copy.duration_ns = 100;
+  void* graph = nullptr;
+  pid_t other = 0;
+  std::thread([&] {
+    other = ::gettid();
+    graph = fake.graph_capture(nullptr, &gemm);
+  }).join();
+  fake.graph_capture(graph, &copy);
+  void* const instance = fake.graph_instantiate(graph);
+  const uint32_t first = fake.graph_launch(instance, 7), second = fake.graph_launch(instance, 7);
+  stop_collecting();
+  const Read read(folder.path());
+  EXPECT_TRUE(read.all<GraphLaunch>().empty());
+  const auto nodes = read.all<GraphNode>();
+  ASSERT_EQ(nodes.size(), 6U);  // two captured; two copies, each told of as a node and as a copy
+  EXPECT_EQ(nodes[0].thread, static_cast<uint32_t>(other));
+  EXPECT_EQ(nodes[1].thread, static_cast<uint32_t>(::gettid()));
+  EXPECT_EQ(nodes[0].type, 0U);
+  EXPECT_EQ(nodes[1].type, 1U);
+  EXPECT_EQ(nodes[3].original, nodes[0].node);
+  EXPECT_EQ(nodes[5].original, nodes[1].node);
+  const auto kernels = read.all<Kernel>();
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(kernels[0].correlation, first);
+  EXPECT_EQ(kernels[1].correlation, second);
+  for (const Kernel& kernel : kernels) EXPECT_EQ(kernel.graph_node, nodes[3].node);
+  for (const Copy& one : read.all<Copy>()) EXPECT_EQ(one.graph_node, nodes[5].node);
+  // Of the call that captured it: CUPTI called back while it ran.
+  const auto calls = read.all<Call>();
+  EXPECT_TRUE(std::any_of(calls.begin(), calls.end(), [&](const Call& call) {
+    return call.thread == nodes[0].thread && call.start <= nodes[0].time && nodes[0].time <= call.end;
+  }));
+}
+
+TEST(Collector, AGraphIsOneRecordALaunchUnlessAskedOtherwise) {
+  const Fake fake;
+  const Folder folder;
+  ASSERT_TRUE(start_collecting(into(folder)));
+  FakeLaunch gemm{};
+  gemm.kernel = "gemm", gemm.duration_ns = 100;
+  fake.graph_launch(fake.graph_instantiate(fake.graph_capture(nullptr, &gemm)), 7);
+  stop_collecting();
+  const Read read(folder.path());
+  EXPECT_EQ(read.all<GraphLaunch>().size(), 1U);
+  EXPECT_TRUE(read.all<Kernel>().empty());
+  EXPECT_TRUE(read.all<GraphNode>().empty());
+}
+
+TEST(Collector, AProgramsEnvironmentAsksForNodesAndAnOldLibrarySaysThatItCannot) {
+  const Variable wanted(kGraphNodesVariable, "1");
+  EXPECT_TRUE(CollectOptions().graph_nodes);
+  const Fake fake("libstrobe_fake_gpu_old.so");
+  const Folder folder;
+  ASSERT_TRUE(start_collecting(into(folder)));
+  FakeLaunch gemm{};
+  gemm.kernel = "gemm", gemm.duration_ns = 100;
+  fake.graph_launch(fake.graph_instantiate(fake.graph_capture(nullptr, &gemm)), 7);
+  stop_collecting();
+  const Read read(folder.path());
+  EXPECT_EQ(read.all<Kernel>().size(), 1U);
+  EXPECT_THAT(read.fact("gpu.not_collected.graph_captures"), HasSubstr("where the nodes of graphs come from"));
 }
 
 TEST(Collector, AnOldLibraryLosesFeaturesOnly) {

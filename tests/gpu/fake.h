@@ -43,6 +43,8 @@ class Fake {
       ADD_FAILURE() << ::dlerror();
       std::abort();
     }
+    find(graph_capture, "fake_graph_capture"), find(graph_instantiate, "fake_graph_instantiate");
+    find(graph_launch, "fake_graph_launch");
     find(launch, "fake_launch"), find(synchronize, "fake_synchronize"), find(emit, "fake_emit");
     find(now, "fake_now"), find(step_clock, "fake_step_clock"), find(enabled, "fake_enabled");
     find(driver_function_enabled, "fake_driver_function_enabled");
@@ -51,6 +53,9 @@ class Fake {
     reset();
   }
   decltype(&fake_launch) launch;
+  decltype(&fake_graph_capture) graph_capture;
+  decltype(&fake_graph_instantiate) graph_instantiate;
+  decltype(&fake_graph_launch) graph_launch;
   decltype(&fake_synchronize) synchronize;
   decltype(&fake_emit) emit;
   decltype(&fake_now) now;

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gpu/cupti_abi.h"
 #include "gpu/fake_metrics.h"
@@ -25,20 +26,38 @@ namespace {
 namespace abi = strobe::gpu::cupti;
 
 constexpr uint32_t kContextNumber = 1;
-constexpr uint32_t kLaunchFunction = 211, kCopyFunction = 41, kSetFunction = 51, kSyncFunction = 131, kGetDevice = 17;
+constexpr uint32_t kLaunchFunction = 211, kCopyFunction = 41, kSetFunction = 51, kSyncFunction = 131, kGetDevice = 17,
+                   kInstantiateFunction = 306, kGraphLaunchFunction = 311;
 constexpr uint32_t kDriverLaunch = 307, kDriverCopy = 277, kDriverOther = 304;
 constexpr std::pair<uint32_t, const char*> kRuntimeNames[] = {{kGetDevice, "cudaGetDevice_v3020"},
                                                               {kCopyFunction, "cudaMemcpyAsync_v3020"},
                                                               {kSetFunction, "cudaMemsetAsync_v3020"},
                                                               {kSyncFunction, "cudaStreamSynchronize_v3020"},
+                                                              {kInstantiateFunction, "cudaGraphInstantiate_v12000"},
+                                                              {kGraphLaunchFunction, "cudaGraphLaunch_v10000"},
                                                               {kLaunchFunction, "cudaLaunchKernel_v7000"}};
 constexpr std::pair<uint32_t, const char*> kDriverNames[] = {
     {kDriverCopy, "cuMemcpyHtoDAsync_v2"}, {kDriverOther, "cuCtxGetCurrent"}, {kDriverLaunch, "cuLaunchKernel"}};
+
+struct Node {
+  uint64_t id;
+  FakeLaunch launch;
+  Node* original;
+};
+struct Graph {
+  std::vector<Node*> nodes;
+  uint32_t id = 0;
+};
 
 struct State {
   std::recursive_mutex mutex;
   abi::BufferRequested requested = nullptr;
   abi::BufferCompleted completed = nullptr;
+  abi::Callback callback = nullptr;
+  void* user = nullptr;
+  std::set<std::pair<int, uint32_t>> called_back;
+  uint64_t nodes = 0;
+  uint32_t graphs = 0;
   bool subscribed = false, zeroed_promised = false;
   std::set<uint32_t> kinds, driver_functions, runtime_off;
   uint8_t* buffer = nullptr;
@@ -112,6 +131,60 @@ uint32_t call(uint32_t function, uint32_t number, uint64_t start, uint64_t end, 
   return number;
 }
 
+// What concerns a node, told to who subscribed; the library's own lock is held meanwhile.
+void tell(uint32_t function, Graph* graph, Node* node) {
+  State& s = state();
+  if (s.callback == nullptr || s.called_back.count({abi::kDomainResource, function}) == 0) return;
+  abi::GraphData data{};
+  data.graph = graph, data.node = node, data.original_node = node->original;
+  data.node_type = node->launch.kernel != nullptr ? 0 : node->launch.copy_kind != 0 ? 1 : 2;
+  const abi::ResourceData resource{nullptr, nullptr, &data};
+  s.callback(s.user, abi::kDomainResource, function, &resource);
+}
+
+void put_operation(const FakeLaunch& launch, uint32_t stream, uint32_t number, uint64_t start, uint64_t end,
+                   uint64_t node, uint32_t graph) {
+  if (launch.kernel != nullptr) {
+    abi::KernelRecord record{};
+    record.kind = abi::kConcurrentKernel;
+    record.registers_per_thread = 32;
+    record.start = start, record.end = end;
+    record.context = kContextNumber, record.stream = stream;
+    record.grid[0] = 80, record.grid[1] = record.grid[2] = 1;
+    record.block[0] = 256, record.block[1] = record.block[2] = 1;
+    record.static_shared = 1024, record.dynamic_shared = 2048;
+    record.correlation = number;
+    record.name = reinterpret_cast<uint64_t>(launch.kernel);
+    record.graph_node = node, record.graph = graph;
+    put_if_wanted(record);
+  } else if (launch.copy_kind != 0) {
+    abi::MemcpyRecord record{};
+    record.kind = abi::kMemcpy;
+    record.copy_kind = static_cast<uint8_t>(launch.copy_kind);
+    record.source_kind = launch.copy_kind == 1 ? 2 : 3;  // pinned, device
+    record.target_kind = launch.copy_kind == 2 ? 1 : 3;
+    record.flags = 1;
+    record.bytes = launch.bytes, record.start = start, record.end = end;
+    record.context = kContextNumber, record.stream = stream;
+    record.correlation = number;
+    record.graph_node = node, record.graph = graph;
+    put_if_wanted(record);
+  } else {
+    abi::MemsetRecord record{};
+    record.kind = abi::kMemset;
+    record.bytes = launch.bytes, record.start = start, record.end = end;
+    record.context = kContextNumber, record.stream = stream;
+    record.memory_kind = 3;
+    record.correlation = number;
+    record.graph_node = node, record.graph = graph;
+    put_if_wanted(record);
+  }
+}
+
+uint32_t function_of(const FakeLaunch& launch) {
+  return launch.kernel != nullptr ? kLaunchFunction : launch.copy_kind != 0 ? kCopyFunction : kSetFunction;
+}
+
 }  // namespace
 
 // ---- what tests play with
@@ -151,6 +224,8 @@ EXPORTED void fake_reset() {
   s.buffer = nullptr;
   s.dropped = s.outstanding = 0;
   s.stepped_ns = 0;
+  s.callback = nullptr;
+  s.called_back.clear();
   strobe::gpu::testing::forget_kernels();
 }
 
@@ -159,53 +234,71 @@ EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
   const std::lock_guard lock(s.mutex);
   const uint32_t number = ++s.correlation;
   const uint64_t begin = fake_now();
-  const uint32_t function = launch->kernel != nullptr ? kLaunchFunction
-                            : launch->copy_kind != 0  ? kCopyFunction
-                                                      : kSetFunction;
   if (launch->nested != 0) {
     const uint64_t inner = fake_now();
     call(launch->kernel != nullptr ? kDriverLaunch : kDriverCopy, number, inner, fake_now(), true);
   }
   call(kGetDevice, ++s.correlation, begin, fake_now(), false);
-  call(function, number, begin, fake_now(), false);
+  call(function_of(*launch), number, begin, fake_now(), false);
   uint64_t& free = s.stream_free[launch->stream];
   uint64_t start = std::max(begin + launch->delay_ns, free), end = start + launch->duration_ns;
   free = end;
   if (launch->before_call_ns != 0) start = begin - static_cast<uint64_t>(launch->before_call_ns);
   if (launch->no_times != 0) start = end = 0;
-  if (launch->kernel != nullptr) {
-    strobe::gpu::testing::note_kernel(start, end, launch->kernel);
-    abi::KernelRecord record{};
-    record.kind = abi::kConcurrentKernel;
-    record.registers_per_thread = 32;
-    record.start = start, record.end = end;
-    record.context = kContextNumber, record.stream = launch->stream;
-    record.grid[0] = 80, record.grid[1] = record.grid[2] = 1;
-    record.block[0] = 256, record.block[1] = record.block[2] = 1;
-    record.static_shared = 1024, record.dynamic_shared = 2048;
-    record.correlation = number;
-    record.name = reinterpret_cast<uint64_t>(launch->kernel);
-    put_if_wanted(record);
-  } else if (launch->copy_kind != 0) {
-    abi::MemcpyRecord record{};
-    record.kind = abi::kMemcpy;
-    record.copy_kind = static_cast<uint8_t>(launch->copy_kind);
-    record.source_kind = launch->copy_kind == 1 ? 2 : 3;  // pinned, device
-    record.target_kind = launch->copy_kind == 2 ? 1 : 3;
-    record.flags = 1;
-    record.bytes = launch->bytes, record.start = start, record.end = end;
-    record.context = kContextNumber, record.stream = launch->stream;
-    record.correlation = number;
-    put_if_wanted(record);
-  } else {
-    abi::MemsetRecord record{};
-    record.kind = abi::kMemset;
-    record.bytes = launch->bytes, record.start = start, record.end = end;
-    record.context = kContextNumber, record.stream = launch->stream;
-    record.memory_kind = 3;
-    record.correlation = number;
-    put_if_wanted(record);
+  if (launch->kernel != nullptr) strobe::gpu::testing::note_kernel(start, end, launch->kernel);
+  put_operation(*launch, launch->stream, number, start, end, 0, 0);
+  return number;
+}
+
+EXPORTED void* fake_graph_capture(void* graph, const FakeLaunch* launch) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  auto* const into = graph != nullptr ? static_cast<Graph*>(graph) : new Graph;
+  if (into->id == 0) into->id = ++s.graphs;
+  const uint32_t number = ++s.correlation;
+  const uint64_t begin = fake_now();
+  into->nodes.push_back(new Node{++s.nodes, *launch, nullptr});
+  tell(abi::kGraphNodeCreated, into, into->nodes.back());
+  call(function_of(*launch), number, begin, fake_now(), false);
+  return into;
+}
+
+EXPORTED void* fake_graph_instantiate(void* graph) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const uint64_t begin = fake_now();
+  auto* const made = new Graph;
+  made->id = ++s.graphs;
+  for (Node* node : static_cast<Graph*>(graph)->nodes) {
+    made->nodes.push_back(new Node{++s.nodes, node->launch, node});
+    tell(abi::kGraphNodeCreated, made, made->nodes.back());
+    tell(abi::kGraphNodeCloned, made, made->nodes.back());
   }
+  call(kInstantiateFunction, ++s.correlation, begin, fake_now(), false);
+  return made;
+}
+
+EXPORTED uint32_t fake_graph_launch(void* instance, uint32_t stream) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const uint32_t number = ++s.correlation;
+  const uint64_t begin = fake_now();
+  call(kGraphLaunchFunction, number, begin, fake_now(), false);
+  const auto* const graph = static_cast<Graph*>(instance);
+  uint64_t at = std::max(fake_now(), s.stream_free[stream]);
+  const uint64_t first = at;
+  for (const Node* node : graph->nodes) {
+    const uint64_t start = at + node->launch.delay_ns;
+    at = start + node->launch.duration_ns;
+    if (fake_enabled(abi::kGraphTrace) == 0)
+      put_operation(node->launch, stream, number, start, at, node->id, graph->id);
+  }
+  s.stream_free[stream] = at;
+  abi::GraphTraceRecord record{};
+  record.kind = abi::kGraphTrace;
+  record.correlation = number, record.start = first, record.end = at;
+  record.context = kContextNumber, record.stream = stream, record.graph = graph->id;
+  put_if_wanted(record);
   return number;
 }
 
@@ -323,7 +416,7 @@ EXPORTED int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, uint8_t**
   return 0;
 }
 #ifndef FAKE_WITHOUT_OPTIONAL
-EXPORTED int cuptiSubscribe_v2(void** handle, abi::Callback, void*, abi::SubscriberParams* params) {
+EXPORTED int cuptiSubscribe_v2(void** handle, abi::Callback callback, void* user, abi::SubscriberParams* params) {
   if (const char* other = std::getenv("FAKE_CUPTI_OTHER_CLIENT")) {
     std::snprintf(params->old_name, params->old_name_size, "%s", other);
     return abi::kMultipleSubscribers;
@@ -334,10 +427,15 @@ EXPORTED int cuptiSubscribe_v2(void** handle, abi::Callback, void*, abi::Subscri
     return abi::kMultipleSubscribers;
   }
   *handle = &state();
+  const std::lock_guard lock(state().mutex);
+  state().callback = callback, state().user = user;
   return 0;
 }
 EXPORTED int cuptiUnsubscribe(void*) {
+  const std::lock_guard lock(state().mutex);
   state().subscribed = false;
+  state().callback = nullptr;
+  state().called_back.clear();
   return 0;
 }
 EXPORTED int cuptiActivitySetAttribute(int attribute, size_t*, void* value) {
@@ -366,6 +464,17 @@ EXPORTED int cuptiActivityEnableRuntimeApi(uint32_t function, uint8_t on) {
 EXPORTED int cuptiActivityEnableDriverApi(uint32_t function, uint8_t on) {
   const std::lock_guard lock(state().mutex);
   on != 0 ? void(state().driver_functions.insert(function)) : void(state().driver_functions.erase(function));
+  return 0;
+}
+EXPORTED int cuptiEnableCallback(uint32_t on, void* handle, int domain, uint32_t function) {
+  if (handle != &state()) return 1;
+  const std::lock_guard lock(state().mutex);
+  on != 0 ? void(state().called_back.emplace(domain, function)) : void(state().called_back.erase({domain, function}));
+  return 0;
+}
+EXPORTED int cuptiGetGraphNodeId(void* node, uint64_t* id) {
+  if (node == nullptr) return 1;
+  *id = static_cast<Node*>(node)->id;
   return 0;
 }
 EXPORTED int cuptiGetCallbackName(int domain, uint32_t function, const char** name) {

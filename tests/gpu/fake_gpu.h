@@ -29,6 +29,12 @@ struct FakeLaunch {
 };
 // Makes the call's and the device's records; the call's number.
 uint32_t fake_launch(const struct FakeLaunch* launch);
+// Graphs. A launch into a stream that captures adds a node to the graph (null: begins one; gives it back): there is its
+// call and CUPTI's, and nothing happens on a device. What is instantiated has copies of the nodes; launched, it is one
+// record or one a node, all with the launch's number.
+void* fake_graph_capture(void* graph, const struct FakeLaunch* launch);
+void* fake_graph_instantiate(void* graph);
+uint32_t fake_graph_launch(void* instance, uint32_t stream);
 // Waits for a stream, as cudaStreamSynchronize: its call and its synchronisation.
 void fake_synchronize(uint32_t stream);
 // A record as it is, for what the others do not make.

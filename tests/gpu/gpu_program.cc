@@ -1,5 +1,5 @@
 // A program that uses the (fake) driver as any CUDA program uses the real one: it opens it, initialises it, and
-// launches, under NVTX ranges where its headers were found. Arguments: LAUNCHES [kill|exec|abandon|fork|threads].
+// launches, under NVTX ranges where its headers were found. Arguments: LAUNCHES [kill|abandon|fork|threads|graph].
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "gpu/fake_gpu.h"
@@ -43,6 +45,35 @@ void work(int launches, uint32_t stream) {
   }
 }
 
+// Two layers are captured once, and launched as a graph. What is told apart by two clocks lies far from its range's
+// ends.
+void graph(void* driver, int launches) {
+  const auto find = [driver](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(driver, name));
+  };
+  decltype(&fake_graph_capture) capture = nullptr;
+  decltype(&fake_graph_instantiate) instantiate = nullptr;
+  decltype(&fake_graph_launch) launch_graph = nullptr;
+  find(capture, "fake_graph_capture"), find(instantiate, "fake_graph_instantiate");
+  find(launch_graph, "fake_graph_launch");
+  void* made = nullptr;
+  for (const auto& [layer, kernel] : {std::pair{"conv1", "_Z4convPf"}, std::pair{"fc", "_Z4gemmPKfPf"}}) {
+    push(layer);
+    ::usleep(2'000);
+    FakeLaunch one{};
+    one.kernel = kernel, one.delay_ns = 1'000, one.duration_ns = 2'000;
+    made = capture(made, &one);
+    ::usleep(2'000);
+    pop();
+  }
+  void* const instance = instantiate(made);
+  for (int i = 0; i < launches; ++i) {
+    push("step");
+    launch_graph(instance, 7);
+    pop();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -66,7 +97,9 @@ int main(int argc, char** argv) {
     return status;
   }
   init(0);
-  if (how == "threads") {
+  if (how == "graph") {
+    graph(driver, launches);
+  } else if (how == "threads") {
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < 3; ++i) threads.emplace_back(work, launches, i + 7);
     for (auto& thread : threads) thread.join();

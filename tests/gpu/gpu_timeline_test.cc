@@ -331,6 +331,64 @@ TEST(GpuTimeline, TheRestOfWhatALogHolds) {
   EXPECT_EQ(timeline.marks.time_ns[1], 600);
 }
 
+// Captured on one thread in two layers, launched on another in a frame; times in ns after 1 ms.
+//   thread 1:  warm_up 0 -------------------------------------- 400
+//                conv 10 ----- 100  fc 110 ---- 200   cudaGraphInstantiate 300-350 (node 11 of 1, 12 of 2, 13 of 3)
+//                  launch 40-60          (a driver's call that is not recorded, at 150)
+//   thread 2:  infer 1000 ----- 1100: cudaGraphLaunch 1010-1020
+TEST(GpuTimeline, AGraphsKernelsKnowWhereTheyWereCaptured) {
+  const Folder folder;
+  const auto self = static_cast<uint32_t>(::getpid());
+  {
+    ByHand hand(folder);
+    LogWriter& log = hand.log();
+    const auto marker = [&](uint32_t id, uint32_t thread, const char* name, uint64_t start, uint64_t end) {
+      log.add(Marker{{1'000'000 + start}, 2, id, self, thread, log.intern(name), {}});
+      log.add(Marker{{1'000'000 + end}, 4, id, self, thread, {}, {}});
+    };
+    marker(1, self, "warm_up", 0, 400), marker(2, self, "conv", 10, 100), marker(3, self, "fc", 110, 200);
+    marker(4, self + 1, "infer", 1'000, 1'100);
+    log.add(FunctionName{0, 211, log.intern("cudaLaunchKernel_v7000")});
+    log.add(FunctionName{0, 311, log.intern("cudaGraphLaunch_v10000")});
+    log.add(FunctionName{0, 306, log.intern("cudaGraphInstantiate_v12000")});
+    const auto kernel = [&](const char* name, uint64_t start, uint32_t number, uint64_t node) {
+      Kernel one;
+      one.start = {1'000'000 + start}, one.end = {1'000'010 + start}, one.place = {0, 1, 7};
+      one.correlation = number, one.name = log.intern(name), one.graph_node = node, one.graph = 2;
+      log.add(one);
+    };
+    for (const uint64_t shift : {0, 500}) {
+      kernel("conv_k", 1'030 + shift, 77, 21), kernel("fc_k", 1'050 + shift, 77, 12);
+      kernel("unknown_k", 1'070 + shift, 77, 13), kernel("round_k", 1'080 + shift, 77, 31);
+    }
+    log.add(Call{{1'001'010}, {1'001'020}, 0, 311, self, self + 1, 77, 0});
+    log.add(Call{{1'000'040}, {1'000'060}, 0, 211, self, self, 70, 0});
+    log.add(Call{{1'000'300}, {1'000'350}, 0, 306, self, self, 71, 0});
+    // Node 1 went through two graphs; node 3 was captured before the recording; 31 and 32 are each the other's copy.
+    const auto node = [&](uint64_t time, uint64_t id, uint64_t original) {
+      log.add(GraphNode{{1'000'000 + time}, self, id, original, 0});
+    };
+    node(50, 1, 0), node(150, 2, 0);
+    node(310, 11, 0), node(310, 11, 1), node(320, 12, 0), node(321, 12, 2), node(330, 13, 0), node(331, 13, 3);
+    node(340, 21, 11), node(341, 31, 32), node(342, 32, 31);
+  }
+  const Timeline timeline = ByHand::timeline(folder);
+  EXPECT_TRUE(timeline.losses.faults.empty());
+  const auto kernels = ops_of(timeline, RangeKind::kKernel);
+  ASSERT_EQ(kernels.size(), 8U);
+  for (const trace::DeviceOp& op : kernels) {
+    EXPECT_EQ(name_of(timeline, op.launch), "cudaGraphLaunch");
+    const std::string name = name_of(timeline, op.range), capture = name_of(timeline, op.capture);
+    SCOPED_TRACE(name);
+    if (name == "conv_k") {
+      EXPECT_EQ(capture, "cudaLaunchKernel");
+      EXPECT_EQ(name_of(timeline, timeline.ranges.parent[static_cast<size_t>(op.capture)]), "conv");
+    } else {
+      EXPECT_EQ(capture, name == "fc_k" ? "fc" : "");
+    }
+  }
+}
+
 TEST(GpuTimeline, AFolderWithoutLogsChangesNothing) {
   const Folder folder;
   Timeline timeline;

@@ -21,8 +21,8 @@ class RecordGpu(unittest.TestCase):
     def record(self, *program, code=0, collect="nvtx,gpu", **environment):
         full = {**os.environ, "STROBE_CUDA_LIBRARY": FAKE, "STROBE_CUPTI_LIBRARY": FAKE,
                 "STROBE_NVML_LIBRARY": "/nowhere/libnvidia-ml.so.1", **environment}
-        done = subprocess.run([STROBE, "record", "--format", "json", "--collect", collect, "-o", self.trace, "--",
-                               *program], env=full, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run([STROBE, "record", "--format", "json", "--collect", collect, "-o", self.trace,
+                               *(program if "--" in program else ("--", *program))], env=full, capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         lines = done.stderr.splitlines()
         summary = next(json.loads(line) for line in lines if line.startswith("{"))
@@ -67,6 +67,23 @@ class RecordGpu(unittest.TestCase):
             done = subprocess.run([STROBE, *command, self.trace], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(expected, done.stdout)
+
+    def test_kernels_of_graphs_belong_to_the_layers_that_were_captured(self):
+        summary, _ = self.record(PROGRAM, "30", "graph")
+        self.assertEqual(summary["gpu_operations"], 30)  # whole graphs
+        summary, _ = self.record("--gpu-graph-nodes", "--", PROGRAM, "30", "graph")
+        self.assertEqual(summary["gpu_operations"], 60)
+        captured = self.rows("""SELECT k.value, a.value, COUNT(*) FROM STROBE_CAPTURE c
+            JOIN STROBE_RANGE r ON r.id = c.rangeId JOIN StringIds k ON k.id = r.nameId
+            JOIN STROBE_RANGE o ON o.id = c.captureId JOIN StringIds a ON a.id = o.nameId GROUP BY 1 ORDER BY 1""")
+        self.assertEqual(captured, [("conv(float*)", "cudaLaunchKernel", 30),
+                                    ("gemm(float const*, float*)", "cudaLaunchKernel", 30)])
+        if os.environ["STROBE_TEST_NVTX"] != "1":
+            self.skipTest("NVTX's headers were not there when this was built: ranges are not tested")
+        done = subprocess.run([STROBE, "kernels", self.trace, "--by", "layer", "--format", "json"], capture_output=True,
+                              text=True, check=True)
+        layers = {(row["layer"], row["name"].partition("(")[0]): row["count"] for row in json.loads(done.stdout)["rows"]}
+        self.assertEqual(layers, {("conv1", "conv"): 30, ("fc", "gemm"): 30})
 
     def test_several_processes_and_threads(self):
         summary, _ = self.record(PROGRAM, "100", "fork")

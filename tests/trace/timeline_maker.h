@@ -110,6 +110,7 @@ void add_device_details(trace::Timeline& timeline, int32_t row, trace::RangeKind
   op.correlation = below(50) - 10;
   if (below(3) == 0 && !timeline.api_calls.empty())
     op.launch = timeline.api_calls[static_cast<size_t>(below(static_cast<int64_t>(timeline.api_calls.size())))].range;
+  if (below(3) == 0) op.capture = static_cast<int32_t>(below(static_cast<int64_t>(timeline.ranges.size())));
   op.bytes = below(3) == 0 ? -1 : below(int64_t{1} << 40);
   op.copy_kind = static_cast<uint8_t>(below(256));
   op.source_kind = static_cast<uint8_t>(below(9));
@@ -311,8 +312,8 @@ inline std::string difference(const trace::Timeline& a, const trace::Timeline& b
   }
   const auto device_ops = [&](const auto& t) {
     using D = trace::DeviceOp;
-    std::vector<int64_t> numbers = flat(t.device_ops, &D::range, &D::launch, &D::correlation, &D::bytes, &D::copy_kind,
-                                        &D::source_kind, &D::target_kind, &D::sync_type, &D::sync_stream,
+    std::vector<int64_t> numbers = flat(t.device_ops, &D::range, &D::launch, &D::capture, &D::correlation, &D::bytes,
+                                        &D::copy_kind, &D::source_kind, &D::target_kind, &D::sync_type, &D::sync_stream,
                                         &D::sync_correlation, &D::registers, &D::static_shared, &D::dynamic_shared);
     for (const D& op : t.device_ops)
       for (const auto& size : {op.grid, op.block}) numbers.insert(numbers.end(), size, size + 3);

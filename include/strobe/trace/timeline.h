@@ -147,6 +147,7 @@ struct Counters {
 struct DeviceOp {
   int32_t range = kNone;    // of a device kind
   int32_t launch = kNone;   // the range of the API call that asked for it
+  int32_t capture = kNone;  // of a graph's node: the call, or else the range, in which it was captured or added
   int64_t correlation = 0;  // as the trace numbers it within a process; 0: none
   int64_t bytes = -1;       // of a copy or set; -1: not known
   uint8_t copy_kind = 0;    // 1 host to device, 2 device to host, 8 device to device, 10 peer to peer, ...

@@ -60,6 +60,18 @@ uint32_t LogIndex::device_of(uint32_t context) const {
   return found == contexts.end() ? kNoNumber : found->second.device;
 }
 
+const GraphNode* LogIndex::capture_of(uint64_t node) const {
+  for (size_t steps = 0; steps <= copied_.size(); ++steps) {  // a log may say that they go round
+    const auto copy = copied_.find(node);
+    if (copy == copied_.end()) {
+      const auto made = made_.find(node);
+      return made == made_.end() ? nullptr : &made->second;
+    }
+    node = copy->second.original;
+  }
+  return nullptr;
+}
+
 void LogIndex::add(const Record& record) {
   if (const auto* definition = std::get_if<TextDefinition>(&record)) {
     texts_[definition->id] = definition->text;
@@ -78,6 +90,9 @@ void LogIndex::add(const Record& record) {
     streams[{stream->context, stream->id}] = *stream;
   } else if (const auto* event = std::get_if<EventRecorded>(&record)) {
     if (event->event_sync != 0) recorded[event->event_sync] = {event->place.stream, event->correlation};
+  } else if (const auto* node = std::get_if<GraphNode>(&record)) {
+    // The copy that is made when a graph is instantiated is told of twice: as a node, and as the copy.
+    (node->original == 0 ? made_ : copied_)[node->node] = *node;
   } else if (const auto* name = std::get_if<ObjectName>(&record)) {
     constexpr uint32_t kOfStream = 5;
     if (name->object == kOfStream) stream_names[{name->place.context, name->place.stream}] = text(name->name);

@@ -158,13 +158,20 @@ DeviceOp& LogTimeline::add_op(RangeKind kind, StringId name, const Place& place,
   return timeline_.device_ops.back();
 }
 
+void LogTimeline::of_graph(int32_t range, uint64_t node) {
+  if (node == 0) return;
+  add_argument("graph_node", static_cast<int64_t>(node));
+  if (const GraphNode* made = index_.capture_of(node); made != nullptr && made->time.ns != 0)
+    captures_[places_.thread(pid_, static_cast<int32_t>(made->thread))].push_back({time_of(made->time), range});
+}
+
 void LogTimeline::event(const Kernel& kernel) {
   DeviceOp& op =
       add_op(RangeKind::kKernel, text(kernel.name), kernel.place, kernel.start, kernel.end, kernel.correlation);
   op.registers = static_cast<int32_t>(kernel.registers);
   op.static_shared = kernel.static_shared, op.dynamic_shared = kernel.dynamic_shared;
   for (size_t axis = 0; axis < 3; ++axis) op.grid[axis] = kernel.grid[axis], op.block[axis] = kernel.block[axis];
-  if (kernel.graph_node != 0) add_argument("graph_node", static_cast<int64_t>(kernel.graph_node));
+  of_graph(op.range, kernel.graph_node);
   if (kernel.queued.ns != 0 && kernel.start.ns >= kernel.queued.ns)
     add_argument("queued_ns_before", static_cast<int64_t>(kernel.start.ns - kernel.queued.ns));
   if (kernel.submitted.ns != 0 && kernel.start.ns >= kernel.submitted.ns)
@@ -182,7 +189,7 @@ void LogTimeline::event(const Copy& copy) {
     add_argument("source_device", copy.source_device);
     add_argument("target_device", copy.target_device);
   }
-  if (copy.graph_node != 0) add_argument("graph_node", static_cast<int64_t>(copy.graph_node));
+  of_graph(op.range, copy.graph_node);
 }
 
 void LogTimeline::event(const Set& set) {
@@ -190,7 +197,7 @@ void LogTimeline::event(const Set& set) {
   DeviceOp& op = add_op(RangeKind::kSet, name, set.place, set.start, set.end, set.correlation);
   op.bytes = static_cast<int64_t>(std::min<uint64_t>(set.bytes, INT64_MAX));
   op.target_kind = memory_kind(set.memory_kind);
-  if (set.graph_node != 0) add_argument("graph_node", static_cast<int64_t>(set.graph_node));
+  of_graph(op.range, set.graph_node);
 }
 
 void LogTimeline::event(const Call& call) {
@@ -316,8 +323,41 @@ void LogTimeline::event(const Metric& metric) {
   ++samples_;
 }
 
+// The call that was open on the thread when the node was made, or else the range around it.
+void LogTimeline::find_captures() {
+  const trace::Ranges& ranges = timeline_.ranges;
+  std::map<int32_t, std::vector<int32_t>> rows;  // by lane, in order
+  for (size_t i = 0; i < ranges.size() && !captures_.empty(); ++i)
+    if (ranges.is_async[i] == 0 && !trace::is_device(ranges.kind[i]) && captures_.contains(ranges.lane[i]))
+      rows[ranges.lane[i]].push_back(static_cast<int32_t>(i));
+  std::unordered_map<int32_t, int32_t> found;  // by the operation's range
+  for (auto& [lane, captures] : captures_) {
+    const auto start = [&ranges](int32_t row) { return ranges.start_ns[static_cast<size_t>(row)]; };
+    const auto end = [&ranges](int32_t row) { return ranges.end_ns[static_cast<size_t>(row)]; };
+    std::vector<int32_t>& of_lane = rows[lane];
+    std::sort(of_lane.begin(), of_lane.end(),
+              [&](int32_t a, int32_t b) { return start(a) != start(b) ? start(a) < start(b) : end(a) > end(b); });
+    std::sort(captures.begin(), captures.end(),
+              [](const Capture& a, const Capture& b) { return a.time_ns < b.time_ns; });
+    std::vector<int32_t> open;
+    size_t next = 0;
+    for (const Capture& capture : captures) {
+      for (; next < of_lane.size() && start(of_lane[next]) <= capture.time_ns; ++next) {
+        while (!open.empty() && end(open.back()) < start(of_lane[next])) open.pop_back();
+        open.push_back(of_lane[next]);
+      }
+      while (!open.empty() && end(open.back()) < capture.time_ns) open.pop_back();
+      if (!open.empty()) found[capture.range] = open.back();
+    }
+  }
+  for (size_t i = first_op_; i < timeline_.device_ops.size(); ++i)
+    if (const auto one = found.find(timeline_.device_ops[i].range); one != found.end())
+      timeline_.device_ops[i].capture = one->second;
+}
+
 void LogTimeline::finish(GpuSummary& summary) {
   trace::Ranges& ranges = timeline_.ranges;
+  find_captures();
   for (size_t i = first_op_; i < timeline_.device_ops.size(); ++i) {
     DeviceOp& op = timeline_.device_ops[i];
     const auto row = static_cast<size_t>(op.range);

@@ -51,12 +51,15 @@ class LogIndex {
   std::map<std::string, uint64_t> losses;
   uint64_t complete_to = 0;  // CUPTI's clock
   bool ended = false, flush_timed_out = false;
+  // Where a node of a graph was captured: followed from copy to original. Null: before the recording.
+  const GraphNode* capture_of(uint64_t node) const;
   // The context's device; kNoNumber: not told.
   uint32_t device_of(uint32_t context) const;
 
  private:
   const std::string& text(TextId id) const;
   std::unordered_map<uint32_t, std::string> texts_;
+  std::unordered_map<uint64_t, GraphNode> made_, copied_;  // by node
 };
 
 // Takes the events of one log.
@@ -90,6 +93,8 @@ class LogTimeline {
   int32_t add_range(trace::RangeKind kind, trace::StringId name, int32_t lane, CuptiTime start, CuptiTime end);
   trace::DeviceOp& add_op(trace::RangeKind kind, trace::StringId name, const Place& place, CuptiTime start,
                           CuptiTime end, uint32_t correlation);
+  void of_graph(int32_t range, uint64_t node);
+  void find_captures();
   void add_argument(const char* key, int64_t value);
   void add_counter(const std::string& name, int64_t time_ns, int32_t pid, double value);
   trace::StringId text(TextId id) const;
@@ -101,6 +106,10 @@ class LogTimeline {
     uint32_t device;
     bool pinned, release;
     uint64_t address, bytes;
+  };
+  struct Capture {
+    int64_t time_ns;
+    int32_t range;  // of the operation
   };
   struct OpenMarker {
     CuptiTime time;
@@ -122,7 +131,8 @@ class LogTimeline {
   // The outermost call of each number: its row of ranges.
   std::unordered_map<uint32_t, int32_t> calls_;
   size_t first_op_;
-  std::set<int32_t> without_times_;  // rows of ranges
+  std::map<int32_t, std::vector<Capture>> captures_;  // by lane of the thread
+  std::set<int32_t> without_times_;                   // rows of ranges
   uint64_t calls_added_ = 0, ops_added_ = 0, samples_ = 0;
 };
 
