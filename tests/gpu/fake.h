@@ -50,6 +50,7 @@ class Fake {
     find(driver_function_enabled, "fake_driver_function_enabled");
     find(runtime_function_disabled, "fake_runtime_function_disabled");
     find(outstanding, "fake_outstanding"), find(reset, "fake_reset");
+    find(metrics_looks, "fake_metrics_looks");
     reset();
   }
   decltype(&fake_launch) launch;
@@ -64,6 +65,7 @@ class Fake {
   decltype(&fake_driver_function_enabled) driver_function_enabled;
   decltype(&fake_runtime_function_disabled) runtime_function_disabled;
   decltype(&fake_outstanding) outstanding;
+  decltype(&fake_metrics_looks) metrics_looks;
   decltype(&fake_reset) reset;
 
   uint32_t kernel(const char* name, uint64_t delay_ns, uint64_t duration_ns, uint32_t stream = 7) const {

@@ -46,7 +46,8 @@ uint32_t fake_enabled(uint32_t kind);
 uint32_t fake_driver_function_enabled(uint32_t function);
 // Runtime functions that were switched off.
 uint32_t fake_runtime_function_disabled(uint32_t function);
-uint64_t fake_outstanding(void);  // buffers that it holds
+uint64_t fake_outstanding(void);    // buffers that it holds
+uint64_t fake_metrics_looks(void);  // times that the sampled counters were asked for
 void fake_reset(void);
 
 #ifdef __cplusplus

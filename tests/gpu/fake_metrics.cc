@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,7 @@ struct State {
   std::deque<Ran> kernels;
   bool enabled = false, started = false, full = false;
   uint64_t interval = 0, next = 0;
+  std::atomic<uint64_t> looks{0};
 };
 State& state() {
   static auto* one = new State;
@@ -54,9 +56,14 @@ void forget_kernels() {
   const std::lock_guard lock(s.mutex);
   s.kernels.clear();
   s.enabled = s.started = s.full = false;
+  s.looks = 0;
 }
 
 }  // namespace strobe::gpu::testing
+
+EXPORTED uint64_t fake_metrics_looks() {
+  return state().looks;
+}
 
 #ifndef FAKE_WITHOUT_OPTIONAL
 namespace {
@@ -295,6 +302,7 @@ EXPORTED int cuptiPmSamplingCounterDataImageInitialize(abi::PmDataInitialize* pa
 }
 EXPORTED int cuptiPmSamplingDecodeData(abi::PmDecode* params) {
   if (!fits(params) || params->sampling != &state()) return 1;
+  ++state().looks;
   if (setting("FAKE_PM_HANGS", 0) != 0)
     for (;;) ::pause();
   if (const int code = forced("DecodeData"); code != 0) return code;

@@ -344,8 +344,11 @@ TEST(MetricsSampler, WhatCannotBeReadIsCountedAndWhatBreaksIsTold) {
   }
   fake.reset();
   const Environment broken("FAKE_PM_DecodeData", "9");
-  const Sampled all = sampled({.folder = {}, .period = microseconds(500), .read_period = milliseconds(2)},
-                              [] { std::this_thread::sleep_for(milliseconds(100)); });
+  const Sampled all = sampled({.folder = {}, .period = microseconds(500), .read_period = milliseconds(2)}, [&fake] {
+    const int64_t deadline = record::monotonic_ns() + 60'000'000'000;
+    while (fake.metrics_looks() < 10 && record::monotonic_ns() < deadline) std::this_thread::sleep_for(milliseconds(1));
+  });
+  EXPECT_GE(fake.metrics_looks(), 10U);
   EXPECT_THAT(all.timeline.facts.at("gpu.0.metrics.broken"), HasSubstr("CUPTI error 9"));
 }
 

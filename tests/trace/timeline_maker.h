@@ -110,7 +110,7 @@ void add_device_details(trace::Timeline& timeline, int32_t row, trace::RangeKind
   op.correlation = below(50) - 10;
   if (below(3) == 0 && !timeline.api_calls.empty())
     op.launch = timeline.api_calls[static_cast<size_t>(below(static_cast<int64_t>(timeline.api_calls.size())))].range;
-  if (below(3) == 0) op.capture = static_cast<int32_t>(below(static_cast<int64_t>(timeline.ranges.size())));
+  if (op.correlation % 3 == 0) op.capture = row / 2;
   op.bytes = below(3) == 0 ? -1 : below(int64_t{1} << 40);
   op.copy_kind = static_cast<uint8_t>(below(256));
   op.source_kind = static_cast<uint8_t>(below(9));
