@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -56,8 +57,8 @@ struct State {
   abi::Callback callback = nullptr;
   void* user = nullptr;
   std::set<std::pair<int, uint32_t>> called_back;
-  uint64_t nodes = 0;
-  uint32_t graphs = 0;
+  std::vector<std::unique_ptr<Node>> nodes;  // numbered from 1, as graphs are
+  std::vector<std::unique_ptr<Graph>> graphs;
   bool subscribed = false, zeroed_promised = false;
   std::set<uint32_t> kinds, driver_functions, runtime_off;
   uint8_t* buffer = nullptr;
@@ -181,6 +182,16 @@ void put_operation(const FakeLaunch& launch, uint32_t stream, uint32_t number, u
   }
 }
 
+Graph* new_graph(State& s) {
+  s.graphs.push_back(std::make_unique<Graph>());
+  s.graphs.back()->id = static_cast<uint32_t>(s.graphs.size());
+  return s.graphs.back().get();
+}
+Node* new_node(State& s, const FakeLaunch& launch, Node* original) {
+  s.nodes.push_back(std::make_unique<Node>(Node{s.nodes.size() + 1, launch, original}));
+  return s.nodes.back().get();
+}
+
 uint32_t function_of(const FakeLaunch& launch) {
   return launch.kernel != nullptr ? kLaunchFunction : launch.copy_kind != 0 ? kCopyFunction : kSetFunction;
 }
@@ -253,11 +264,10 @@ EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
 EXPORTED void* fake_graph_capture(void* graph, const FakeLaunch* launch) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  auto* const into = graph != nullptr ? static_cast<Graph*>(graph) : new Graph;
-  if (into->id == 0) into->id = ++s.graphs;
+  auto* const into = graph != nullptr ? static_cast<Graph*>(graph) : new_graph(s);
   const uint32_t number = ++s.correlation;
   const uint64_t begin = fake_now();
-  into->nodes.push_back(new Node{++s.nodes, *launch, nullptr});
+  into->nodes.push_back(new_node(s, *launch, nullptr));
   tell(abi::kGraphNodeCreated, into, into->nodes.back());
   call(function_of(*launch), number, begin, fake_now(), false);
   return into;
@@ -267,10 +277,9 @@ EXPORTED void* fake_graph_instantiate(void* graph) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const uint64_t begin = fake_now();
-  auto* const made = new Graph;
-  made->id = ++s.graphs;
+  Graph* const made = new_graph(s);
   for (Node* node : static_cast<Graph*>(graph)->nodes) {
-    made->nodes.push_back(new Node{++s.nodes, node->launch, node});
+    made->nodes.push_back(new_node(s, node->launch, node));
     tell(abi::kGraphNodeCreated, made, made->nodes.back());
     tell(abi::kGraphNodeCloned, made, made->nodes.back());
   }
