@@ -17,10 +17,10 @@ class AdviseCommand : public Command {
   void declare(CLI::App& app) override {
     app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
     app.add_option("--gap-ns", options_.gap_ns, "Idle time of a device from which on it is a finding")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(int64_t{0}, kMostNs))
         ->capture_default_str();
     app.add_option("--small-kernel-ns", options_.small_kernel_ns, "Kernels that take less are small")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(int64_t{0}, kMostNs))
         ->capture_default_str();
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }

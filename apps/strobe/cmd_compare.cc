@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "ask.h"
@@ -53,8 +55,8 @@ class CompareCommand : public Command {
         "finished frame to the next); without it: the largest changes of all names. Of benchmarks: LEVEL or "
         "LEVEL:STAGE, without it all stages");
     app.add_option("--statistic", statistic_, "Of which the ratio B / A is: mean, p50 or p99")->capture_default_str();
-    app.add_option("--fail-above", fail_above_, "Exit with 1 when the whole 95 % interval of the ratio lies above this")
-        ->check(CLI::PositiveNumber);
+    app.add_option("--fail-above", fail_above_,
+                   "Exit with 1 when the whole 95 % interval of the ratio lies above this");
     app.add_option("--top", options_.top, "Rows of the largest changes; 0: all")->capture_default_str();
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }
@@ -67,9 +69,11 @@ class CompareCommand : public Command {
                                  .b = b_,
                                  .metric = metric_,
                                  .statistic = options_.statistic,
-                                 .fail_above = fail_above_,
+                                 .fail_above = fail_above_.value_or(0),
                                  .format = format});
-    if (metric_.empty() && fail_above_ > 0) return usage_error("--fail-above needs --metric");
+    if (fail_above_ && (!(*fail_above_ > 0) || std::isinf(*fail_above_)))
+      return usage_error(fmt::format("--fail-above {:g}: expected a ratio above 0", *fail_above_));
+    if (metric_.empty() && fail_above_) return usage_error("--fail-above needs --metric");
     STROBE_ASSIGN(const trace::Timeline a, open_any_trace(a_));
     STROBE_ASSIGN(const trace::Timeline b, open_any_trace(b_));
     if (metric_.empty()) {
@@ -81,7 +85,7 @@ class CompareCommand : public Command {
     auto of_b = analyze::samples_of(b, metric_);
     if (!of_b) return std::move(of_b.error()).at(b_);
     const analyze::Comparison comparison = analyze::compare(metric_, *of_a, *of_b, options_);
-    if (fail_above_ > 0 && !comparison.interval)
+    if (fail_above_ && !comparison.interval)
       return bad_data(fmt::format("too few samples to check --fail-above: {} and {}, it takes {} on either side",
                                   comparison.a.n, comparison.b.n, analyze::least_samples(options_.statistic)));
     if (format == report::Format::kJson) {
@@ -90,12 +94,12 @@ class CompareCommand : public Command {
     } else {
       print_table(analyze::comparison_table(comparison), format);
     }
-    return fail_above_ > 0 && comparison.interval->low > fail_above_ ? 1 : 0;
+    return fail_above_ && comparison.interval->low > *fail_above_ ? 1 : 0;
   }
 
  private:
   std::string a_, b_, metric_, statistic_ = "mean", format_ = "text";
-  double fail_above_ = 0;
+  std::optional<double> fail_above_;
   analyze::CompareOptions options_;
 };
 

@@ -17,7 +17,7 @@ class IdleCommand : public Command {
   void declare(CLI::App& app) override {
     app.add_option("trace", trace_, "Trace file or folder, or another tool's trace")->required();
     app.add_option("--threshold-ns", options_.threshold_ns, "Gaps below it are kernel wait")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(int64_t{0}, kMostNs))
         ->capture_default_str();
     app.add_option("--rules", rules_, "strobe, or hta: as HolisticTraceAnalysis counts")->capture_default_str();
     app.add_flag("--work", work_, "Instead: how computation, communication and copies overlap");

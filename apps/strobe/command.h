@@ -8,6 +8,9 @@
 
 namespace strobe::app {
 
+// The longest time that an option in nanoseconds takes: a quarter of an hour, and bounds that people can read.
+inline constexpr int64_t kMostNs = 1'000'000'000'000;
+
 class Command {
  public:
   virtual ~Command() = default;

@@ -24,6 +24,12 @@ Result<void> list(const fs::path& folder, std::vector<fs::path>& files, std::vec
   return {};
 }
 
+std::string names_of(const std::vector<fs::path>& paths, const fs::path& folder) {
+  std::string names;
+  for (const fs::path& path : paths) names += (names.empty() ? "" : ", ") + path.lexically_relative(folder).string();
+  return names;
+}
+
 }  // namespace
 
 Result<std::vector<fs::path>> trace_files(const fs::path& path) {
@@ -48,12 +54,21 @@ fs::path spool_folder(const fs::path& path) {
 Result<Timeline> open_trace(const fs::path& path, StoreParts parts, const Import& import) {
   STROBE_ASSIGN(const std::vector<fs::path> files, trace_files(path));
   if (files.size() == 1) return read_store(files.front(), parts);
-  if (files.size() > 1) {
-    std::string names;
-    for (const fs::path& file : files) names += (names.empty() ? "" : ", ") + file.lexically_relative(path).string();
-    return usage_error(path.string() + ": holds several traces, name one of them: " + names);
+  if (files.size() > 1)
+    return usage_error(path.string() + ": holds several traces, name one of them: " + names_of(files, path));
+  // As with traces, the folder's own first, then those of its subfolders: cells of a run that was killed.
+  std::vector<fs::path> spools = {spool_folder(path)};
+  std::error_code code;
+  if (spools.front() == path) {
+    std::vector<fs::path> ignored, folders;
+    STROBE_TRY(list(path, ignored, &folders));
+    std::erase_if(folders, [&code](const fs::path& folder) { return !fs::is_directory(folder / "spool", code); });
+    std::sort(folders.begin(), folders.end());
+    if (!folders.empty()) spools = folders;
   }
-  auto timeline = import(spool_folder(path));
+  if (spools.size() > 1)
+    return usage_error(path.string() + ": holds several recordings, name one of them: " + names_of(spools, path));
+  auto timeline = import(spool_folder(spools.front()));
   if (!timeline && timeline.error().kind() == ErrorKind::kBadData)
     return not_found(path.string() + ": no trace in this folder, neither a *.sqlite file nor a recorder's spool");
   return timeline;

@@ -20,8 +20,8 @@ Result<std::vector<std::filesystem::path>> trace_files(const std::filesystem::pa
 std::filesystem::path spool_folder(const std::filesystem::path& path);
 
 // The one trace at a path: a trace file, a folder that holds exactly one, or what a recorder left there (killed or
-// not). Errors: as read_store and import_spool; kUsage for a folder with several traces (names them), kNotFound for a
-// folder with none.
+// not), also in its only subfolder with a recording. Errors: as read_store and import_spool; kUsage for a folder with
+// several traces or recordings (names them), kNotFound for a folder with none.
 // parts: of a trace file; of a recorder's folder all is read, by `import`.
 using Import = std::function<Result<Timeline>(const std::filesystem::path& folder)>;
 Result<Timeline> open_trace(const std::filesystem::path& path, StoreParts parts = StoreParts::kAll,

@@ -171,6 +171,27 @@ TEST(ImportSpool, AKilledProgramLeavesAReadableTrace) {
   EXPECT_EQ(test::difference(*timeline, *read), "");
 }
 
+// What a killed grid leaves: a folder a cell, each with a recorder's spool.
+TEST(OpenTrace, TakesTheOnlyRecordingOfSubfoldersAndNamesSeveral) {
+  const ScratchFolder folder;
+  const auto record_in = [&](const std::string& cell) {
+    ASSERT_TRUE(make_writable_folder((folder / "out") / cell / "spool"));
+    ASSERT_TRUE(record::start({.folder = (folder / "out") / cell / "spool", .process_name = cell}));
+    { record::Range range("infer", 0); }
+    ASSERT_TRUE(record::stop());
+  };
+  record_in("000_policy=fifo");
+  const auto one = open_trace(folder / "out");
+  ASSERT_TRUE(one) << one.error().to_string();
+  EXPECT_EQ(rows(*one, "infer").size(), 1U);
+  record_in("001_policy=edf");
+  const auto two = open_trace(folder / "out");
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().kind(), ErrorKind::kUsage);
+  EXPECT_THAT(two.error().to_string(),
+              HasSubstr("holds several recordings, name one of them: 000_policy=fifo, 001_policy=edf"));
+}
+
 TEST(OpenTrace, TakesAFileAFolderWithOneTraceAndRefusesTheRest) {
   const ScratchFolder folder;
   const Timeline timeline = test::random_timeline(3, 50);
