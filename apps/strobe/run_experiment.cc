@@ -14,10 +14,13 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/file.h"
 #include "base/table.h"
+#include "engines/loader.h"
 #include "experiment_cell.h"
+#include "in_child.h"
 #include "progress_line.h"
 #include "report/table_format.h"
 #include "tenants/experiment.h"
@@ -376,6 +379,27 @@ bool is_experiment_file(const std::string& word) {
   return word.ends_with(".yaml") || word.ends_with(".yml");
 }
 
+namespace {
+
+// Whether the engine runs on the device, found out in a process of its own: a framework that has opened a GPU here
+// would be of no use in the cells' processes, which are forks of this one. Errors: those of Engine::precisions_on,
+// kEngine.
+Result<void> check_device(const std::string& engine, const std::string& device) {
+  constexpr int kTimeout = 120;  // s; a framework's first look at a GPU takes some
+  STROBE_ASSIGN(const std::string answer, in_child(
+                                              [&]() -> std::string {
+                                                auto opened = engines::open_engine(engine);
+                                                if (!opened) return opened.error().to_string();
+                                                auto runs = (*opened)->precisions_on(device);
+                                                return runs ? "" : runs.error().to_string();
+                                              },
+                                              kTimeout));
+  if (!answer.empty()) return unsupported(answer);
+  return {};
+}
+
+}  // namespace
+
 Result<OpenedExperiment> open_experiment(const ExperimentOptions& options) {
   STROBE_TRY(report::parse_format(options.format));
   OpenedExperiment opened;
@@ -388,6 +412,12 @@ Result<OpenedExperiment> open_experiment(const ExperimentOptions& options) {
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
       if (auto right = tenants::check_tenant(tenant); !right)
         return std::move(right).error().at("tenant " + tenant.name).at(options.file);
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const tenants::Cell& cell : experiment->cells)
+    for (const tenants::TenantSpec& tenant : cell.spec.tenants)
+      if (tenant.device != "cpu" && seen.emplace(tenant.engine, tenant.device).second)
+        if (auto there = check_device(tenant.engine, tenant.device); !there)
+          return std::move(there).error().at("tenant " + tenant.name).at(options.file);
   opened.experiment = std::move(*experiment);
   return opened;
 }

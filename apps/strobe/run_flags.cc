@@ -163,18 +163,22 @@ Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
     if (app.count("--frames") > 0) return usage_error("--max-steps and --frames say the same: give one of them");
     flags.frames = flags.max_steps * flags.batch;
   }
-  for (const auto& [wanted, name] :
-       {std::pair{flags.prep_on_gpu, "--prep-on-gpu"}, {flags.infer_on_gpu, "--infer-on-gpu"}})
-    if (wanted) return unsupported(std::string(name) + ": this build's engines and filters run on the CPU alone");
+  if (flags.prep_on_gpu) return unsupported("--prep-on-gpu: filters run on the CPU alone in this version");
   for (const char* name : {"--split-point", "--core-bind", "--prep-filter", "--targets", "--resume"})
     if (app.count(name) > 0 && app.get_option(name)->as<std::string>().empty())
       return usage_error(std::string(name) + " is empty");
   if (flags.device_id < 0) return usage_error("--device-id: must be at least 0");
+  if (flags.infer_on_gpu) {
+    flags.device = "cuda:" + std::to_string(flags.device_id);
+    if (!chosen_engine) flags.engines = {"torch"};  // the one that runs there
+  }
   if (!flags.prep_filter.empty() && app.count("--prep-level") > 0)
     return usage_error("--prep-filter stands instead of --prep-level: give one of them");
   if (mode == RunMode::kRetrain) {
     if (!chosen_engine) flags.engines = {"torch"};
     if (flags.engines.size() != 1) return usage_error("--mode retrain: one engine at a time");
+    if (flags.device != "cpu")
+      return unsupported("--infer-on-gpu is of --mode inference: this version trains on the CPU alone");
     for (const char* other :
          {"--frames", "--verify", "--split-point", "--precision", "--no-record", "--sessions", "--dump-outputs"})
       if (app.count(other) > 0) return usage_error(std::string(other) + " is of --mode inference");

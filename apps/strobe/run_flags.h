@@ -35,6 +35,7 @@ struct RunFlags {
   bool prep_on_gpu = false, infer_on_gpu = false, enable_compile = false, use_amp = false;
   int64_t max_steps = 0;
   int device_id = 0;
+  std::string device = "cpu";  // of --infer-on-gpu and --device-id: LoadOptions::device
 
   // Of training.
   std::string targets, optimizer = "adamw", resume;

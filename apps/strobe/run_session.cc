@@ -62,6 +62,7 @@ pipeline::VideoRunOptions video_options(const RunFlags& flags, const Words& word
   options.detect.nms_threshold = flags.nms;
   options.load.batch = flags.batch;
   options.load.precision = words.precision;
+  options.load.device = flags.device;
   options.load.hint = words.hint;
   set_threads(flags, options.load);
   options.queue_capacity = static_cast<size_t>(flags.queue);

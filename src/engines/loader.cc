@@ -100,6 +100,9 @@ class WithVariant : public Engine {
     return all;
   }
   std::vector<Precision> precisions() const override { return engine_->precisions(); }
+  Result<std::vector<Precision>> precisions_on(const std::string& device) const override {
+    return engine_->precisions_on(device);
+  }
   std::vector<std::string> file_formats() const override { return engine_->file_formats(); }
   Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) override {
     LoadOptions chosen = options;

@@ -54,6 +54,16 @@ int session_threads(const LoadOptions& options) {
   return std::max(1, allowed_cores() / std::max(1, options.sessions));
 }
 
+Result<void> check_device_word(const std::string& device) {
+  constexpr std::string_view kGpu = "cuda:";
+  const std::string_view number = std::string_view(device).substr(std::min(device.size(), kGpu.size()));
+  const bool numbered = device.starts_with(kGpu) && !number.empty() && number.size() <= 2 &&
+                        number.find_first_not_of("0123456789") == std::string_view::npos &&
+                        (number.size() == 1 || number[0] != '0');
+  if (device == "cpu" || numbered) return {};
+  return usage_error("device '" + device + "': expected cpu, or cuda:N with the number of a GPU, e.g. cuda:0");
+}
+
 Result<void> check_request(const Engine& engine, const ModelSource& source, const LoadOptions& options) {
   if (options.batch < 1) return usage_error("batch " + std::to_string(options.batch) + ": must be at least 1");
   if (options.sessions < 1) return usage_error("sessions " + std::to_string(options.sessions) + ": must be at least 1");
@@ -65,12 +75,19 @@ Result<void> check_request(const Engine& engine, const ModelSource& source, cons
     return usage_error("engine " + engine.name() + " has no variant '" + options.variant + "'" +
                        (variants.empty() ? "" : "; it has " + joined(variants)));
   }
-  const auto precisions = engine.precisions();
+  STROBE_TRY(check_device_word(options.device));
+  const bool on_gpu = options.device != "cpu";
+  std::vector<Precision> precisions;
+  if (on_gpu) {
+    STROBE_ASSIGN(precisions, engine.precisions_on(options.device));
+  } else {
+    precisions = engine.precisions();
+  }
   if (std::find(precisions.begin(), precisions.end(), options.precision) == precisions.end()) {
     std::vector<std::string_view> names;
     for (const Precision precision : precisions) names.push_back(to_string(precision));
     return unsupported("engine " + engine.name() + " does not run " + std::string(to_string(options.precision)) +
-                       " on this CPU; it runs " + joined(names));
+                       (on_gpu ? " on " + options.device : " on this CPU") + "; it runs " + joined(names));
   }
   for (const int64_t extent : options.input_shape) {
     if (extent < 1) return usage_error("input shape: an extent of " + std::to_string(extent) + " must be at least 1");

@@ -16,8 +16,11 @@ int allowed_cores();
 // options.threads_per_session, or the allowed cores divided by the sessions; at least 1.
 int session_threads(const LoadOptions& options);
 
-// Checks numbers, variant, precision and the kind of source against what the engine says of itself, and that a file is
-// there. Errors: kUsage, kUnsupported, kNotFound.
+// Whether LoadOptions::device could name a device: "cpu", or "cuda:" and up to two digits. Errors: kUsage.
+Result<void> check_device_word(const std::string& device);
+
+// Checks numbers, variant, device, precision and the kind of source against what the engine says of itself, and that a
+// file is there. Errors: kUsage, kUnsupported, kNotFound.
 Result<void> check_request(const Engine& engine, const ModelSource& source, const LoadOptions& options);
 
 // The two ends of a network.

@@ -87,7 +87,7 @@ class SplitNetwork : public Network {
     return all;
   }
 
-  std::vector<std::pair<std::string, std::string>> facts() const override { return first_->facts(); }
+  std::vector<std::pair<std::string, std::string>> facts() const override { return second_->facts(); }
 
  private:
   std::unique_ptr<Network> first_, second_;
@@ -99,7 +99,9 @@ class SplitNetwork : public Network {
 
 Result<std::unique_ptr<Network>> load_split(engines::Engine& engine, const models::SplitGraph& split,
                                             const engines::LoadOptions& options) {
-  STROBE_ASSIGN(auto first, engine.load(std::make_shared<const models::Graph>(split.first), options));
+  engines::LoadOptions on_cpu = options;
+  on_cpu.device = "cpu";
+  STROBE_ASSIGN(auto first, engine.load(std::make_shared<const models::Graph>(split.first), on_cpu));
   STROBE_ASSIGN(auto second, engine.load(std::make_shared<const models::Graph>(split.second), options));
   return std::unique_ptr<Network>(
       std::make_unique<SplitNetwork>(std::move(first), std::move(second), split.from_second));

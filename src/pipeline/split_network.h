@@ -9,10 +9,10 @@
 
 namespace strobe::pipeline {
 
-// Both parts on `engine` (the second on another device where there is one is the engine's business). A session runs the
-// first part, copies what crosses over into the second one's own buffer, and runs that; it records them as the ranges
-// "first part", "hand-over" (argument bytes) and "second part". Kernels and their times are those of both. Errors:
-// those of Engine::load.
+// Both parts on `engine`, the first on the CPU, the second on options.device; facts are of the second. A session runs
+// the first part, copies what crosses over into the second one's own buffer, and runs that; it records them as the
+// ranges "first part", "hand-over" (argument bytes) and "second part". Kernels and their times are those of both.
+// Errors: those of Engine::load.
 Result<std::unique_ptr<engines::Network>> load_split(engines::Engine& engine, const models::SplitGraph& split,
                                                      const engines::LoadOptions& options);
 

@@ -161,6 +161,8 @@ class CellRun {
     for (const TenantSpec& tenant : cell_.tenants) {
       const std::string prefix = words::kTenantFact + tenant.name + ".", cpu = cpu_resource(tenant);
       const auto cores = collect::parse_cores(cpu.substr(cpu.find(':') + 1));
+      if (tenant.device != "cpu" && !arbiter_.takes_turns())
+        record::fact(words::kResourceFact + tenant.device, "shared");  // how, is the device's own affair
       record::fact(words::kResourceFact + cpu, fmt::format("cores={};run-queues=each", cores ? cores->size() : 1));
       record::fact(prefix + "cpu", cpu);
       record::fact(prefix + "priority", std::to_string(tenant.priority));

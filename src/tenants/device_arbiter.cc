@@ -155,14 +155,24 @@ void DeviceArbiter::release(size_t tenant) {
   all.hand_out();
 }
 
-bool DeviceArbiter::give_way(size_t tenant) {
+bool DeviceArbiter::give_way(size_t tenant, const std::function<void()>& finish) {
   State& all = state();
   if (all.policy != Policy::kPriorityPreemptive) return false;
   State::Slot& own = all.slots[tenant];
+  const auto wanted = [&] {
+    const size_t next = all.first();
+    return own.holding && next != all.tenants && all.slots[next].claim.priority > own.claim.priority;
+  };
+  if (finish) {
+    {
+      const Lock lock(all.mutex);
+      if (!wanted()) return false;
+    }
+    finish();  // without the lock: others ask and release meanwhile
+  }
   {
     const Lock lock(all.mutex);
-    const size_t next = all.first();
-    if (!own.holding || next == all.tenants || all.slots[next].claim.priority <= own.claim.priority) return false;
+    if (!wanted()) return false;
     own.called.store(0, std::memory_order_relaxed);
     own.holding = false;
     own.waiting = true;

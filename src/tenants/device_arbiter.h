@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "strobe/base/result.h"
 #include "tenants/policy.h"
@@ -36,8 +37,9 @@ class DeviceArbiter {
   void release(size_t tenant);
   // Of a holder, at a border between two layers: under kPriorityPreemptive, hands the device to a waiting tenant of
   // greater priority and returns when it is its turn again, in which it stands before others of its priority that came
-  // later. Returns whether it gave way.
-  bool give_way(size_t tenant);
+  // later. Returns whether it gave way. finish: called before, if anybody is to have the device; it returns when the
+  // holder's work there is done.
+  bool give_way(size_t tenant, const std::function<void()>& finish = {});
   // A tenant that is gone: what it held goes on to the next one.
   void forget(size_t tenant);
   // How many wait now.

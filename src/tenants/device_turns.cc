@@ -16,13 +16,13 @@ void RecordedTurns::next_frame(int64_t frame, const Claim& claim) {
   claim_ = claim;
 }
 
-void RecordedTurns::begin(size_t piece) {
+void RecordedTurns::begin(size_t piece, const std::function<void()>& finish) {
   const int64_t asked = monotonic_ns();
   if (!holds_) {
     place_.arbiter->acquire(place_.index, claim_);
     holds_ = true;
   } else {
-    place_.arbiter->give_way(place_.index);
+    place_.arbiter->give_way(place_.index, finish);
   }
   waited_ns_ = place_.arbiter->takes_turns() ? monotonic_ns() - asked : 0;
   before_ = clock_.read();

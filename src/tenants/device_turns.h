@@ -18,7 +18,8 @@ class RecordedTurns : public DeviceTurns {
 
   // Before a frame's first piece.
   void next_frame(int64_t frame, const Claim& claim);
-  void begin(size_t piece) override;
+  using DeviceTurns::begin;
+  void begin(size_t piece, const std::function<void()>& finish) override;
   void end(size_t piece) override;
   // After the frame's last piece, or when it failed on the way: the device is free again.
   void release();

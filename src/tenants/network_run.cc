@@ -43,6 +43,8 @@ Result<std::unique_ptr<NetworkRun>> NetworkRun::open(engines::Engine& engine, co
   engines::LoadOptions load;
   load.threads_per_session = tenant.threads;
   load.batch = batch;
+  load.device = tenant.device;
+  load.priority = tenant.priority;
   STROBE_ASSIGN(run->network_, engine.load(model, load));
   STROBE_ASSIGN(run->session_, run->network_->create_session());
   for (const auto& input : run->network_->inputs())
@@ -94,8 +96,8 @@ Result<void> NetworkRun::run_alone() {
   return run_session();
 }
 
-void NetworkRun::before(size_t kernel) {
-  if (turns_ != nullptr) turns_->begin(first_piece_ + kernel);
+void NetworkRun::before(size_t kernel, const std::function<void()>& finish) {
+  if (turns_ != nullptr) turns_->begin(first_piece_ + kernel, finish);
 }
 
 void NetworkRun::after(size_t kernel) {

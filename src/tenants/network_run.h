@@ -1,6 +1,7 @@
 // NetworkRun: one network of an engine with its buffers, run in pieces where the engine can be stopped between layers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -37,7 +38,7 @@ class NetworkRun : private engines::LayerListener {
 
  private:
   NetworkRun() = default;
-  void before(size_t kernel) override;
+  void before(size_t kernel, const std::function<void()>& finish) override;
   void after(size_t kernel) override;
   Result<void> run_session();
 

@@ -4,6 +4,7 @@
 
 #include "collect/core_set.h"
 #include "engines/loader.h"
+#include "engines/request.h"
 #include "tenants/fusion_task.h"
 #include "tenants/image_task.h"
 #include "tenants/lidar_task.h"
@@ -40,7 +41,10 @@ Result<void> check_tenant(const TenantSpec& tenant) {
   if (!tenant.cores.empty()) {
     if (auto cores = collect::parse_cores(tenant.cores); !cores) return std::move(cores).error();
   }
+  STROBE_TRY(engines::check_device_word(tenant.device));
   if (is_spin(tenant.model)) {
+    if (tenant.device != "cpu")
+      return unsupported(fmt::format("device {}: work of known length is a CPU's", tenant.device));
     if (tenant.batch > 1)
       return unsupported(fmt::format("batch {}: work of known length has no pictures", tenant.batch));
     return {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,8 +45,13 @@ struct WorkPiece {
 class DeviceTurns {
  public:
   virtual ~DeviceTurns() = default;
-  virtual void begin(size_t piece) = 0;  // index into Task::pieces(); returns when the tenant has the device
-  virtual void end(size_t piece) = 0;    // between two pieces others may come first
+  // piece: index into Task::pieces(). Returns when the tenant has the device. finish() returns when earlier pieces,
+  // whose work may outlast end, are done; it is called before others come onto the device, and only then.
+  virtual void begin(size_t piece, const std::function<void()>& finish) = 0;
+  void begin(size_t piece) {  // of pieces that are done at their end
+    begin(piece, [] {});
+  }
+  virtual void end(size_t piece) = 0;  // between two pieces others may come first
 };
 
 // Used by one thread, which also made it (frameworks bind thread pools to threads).

@@ -244,11 +244,17 @@ class TenantRun {
     return spec_.fault.kind == kind && frame >= spec_.fault.after && spec_.fault.after > 0;
   }
 
+  // What the tenant's operations hold.
+  std::string resource(bool turns) const {
+    if (turns) return "device";
+    return spec_.device == "cpu" ? cpu_resource(spec_) : spec_.device;
+  }
+
   // The worker's own thread.
   Result<void> take_all() {
     ThreadClock clock;
     const bool turns = place_.arbiter->takes_turns();
-    RecordedTurns device(place_, task_->pieces(), turns ? "device" : cpu_resource(spec_), clock);
+    RecordedTurns device(place_, task_->pieces(), resource(turns), clock);
     STROBE_ASSIGN(auto file, PredictionFile::create(place_.predictions, task_->model_type()));
     int failures = 0;
     for (;;) {

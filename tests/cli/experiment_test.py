@@ -513,8 +513,13 @@ grid:
                             ("tenants: [{name: a, model: pointpillars, batch: 4, source: x.bin}]",
                              "model pointpillars takes one frame at a time"),
                             ("tenants: [{name: a, model: person-tiny}]", "a synthetic source has no pictures"),
+                            ("tenants: [{name: a, model: person-tiny, device: gpu, source: x.jpg}]",
+                             "tenant a: device 'gpu': expected cpu, or cuda:N"),
+                            ("tenants: [{name: a, model: 'spin:2ms', device: 'cuda:0'}]", "is a CPU's"),
                             ("policy: quick\ntenants: [{name: a, model: m}]", "no policy"),
-                            (": :", "study.yaml:")):
+                            (": :", "study.yaml:"),
+                            *((f"tenants: [{{name: a, model: person-tiny, engine: {engine}, device: 'cuda:99', source: x.jpg}}]",
+                               "tenant a: device cuda:99: ") for engine in built_engines())):
             done = strobe("run", self.write(text), "-o", self.folder / "out")
             self.assertEqual(done.returncode, 2, text)
             self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 import unittest
+import zipfile
 
 from support import STROBE, Case, built_engines, strobe, write_tiny_network
 
@@ -144,6 +145,18 @@ class Inference(Case):
         # The picture reaches the network as it would reach the module: scaled to 0..1.
         self.assertEqual(len(got), len(wanted))
         self.assertLess(max(abs(a - b) for a, b in zip(got, wanted)), 1e-3)
+        with zipfile.ZipFile(self.folder / "net.pt2") as whole, \
+                zipfile.ZipFile(self.folder / "other.pt2", "w", zipfile.ZIP_STORED) as other:
+            for name in whole.namelist():
+                data = whole.read(name)
+                if name.endswith("_metadata.json"):
+                    facts = json.loads(data)
+                    self.assertEqual(facts["AOTI_DEVICE_KEY"], "cpu")
+                    data = json.dumps(facts | {"AOTI_DEVICE_KEY": "cuda"}).encode()
+                other.writestr(name, data)
+        done = strobe("run", "--model", self.folder / "other.pt2", "--size", "16x16", "--input",
+                      self.folder / "one.ppm", "--engine", "torch", "-q", "-o", out)
+        self.refused(done, "other.pt2: compiled for cuda, and asked to run on cpu")
         (self.folder / "cut.pt2").write_bytes((self.folder / "net.pt2").read_bytes()[:1000])
         done = strobe("run", "--model", self.folder / "cut.pt2", "--size", "16x16", "--input", self.folder / "one.ppm",
                       "--engine", "torch", "-q", "-o", out)
@@ -162,7 +175,12 @@ class Inference(Case):
                 (["--model", "resnet18", "--split-point", "resnet18:"], ["expected MODEL:LAYER"]),
                 (["--core-bind", "4000"], ["core 4000"]),
                 (["--core-bind", "x"], ["cores 'x'"]),
-                (["--infer-on-gpu"], ["--infer-on-gpu"]),
+                (["--infer-on-gpu", "--device-id", "99"], ["cuda:99"]),
+                (["--model", "resnet18", "--split-point", "resnet18:layer3", "--infer-on-gpu", "--device-id", "99"],
+                 ["cuda:99"]),
+                (["--infer-on-gpu", "--device-id", "100"], ["device 'cuda:100'", "cuda:N"]),
+                (["--infer-on-gpu", "--dry-run"], ["--infer-on-gpu"]),
+                (["--prep-on-gpu"], ["--prep-on-gpu"]),
                 (["--max-steps", "2", "--frames", "3"], ["--max-steps"]),
                 (["--mode", "train"], ["--mode train", "inference, retrain"]),
                 (["--epochs", "2"], ["--epochs is of --mode retrain"])):

@@ -63,6 +63,33 @@ TEST(Request, SaysWhatTheEngineHasInstead) {
               AllOf(HasSubstr("model.pt"), HasSubstr(".onnx")));
 }
 
+TEST(Request, ADeviceIsTheCpuOrNumbered) {
+  for (const char* wrong :
+       {"gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda0", "cuda:100", "cuda:01", "cuda:1 ", "CUDA:0", "cpu:0", ""})
+    EXPECT_THAT(failure(small_graph(), {.device = wrong}, ErrorKind::kUsage),
+                AllOf(HasSubstr("'" + std::string(wrong) + "'"), HasSubstr("expected cpu, or cuda:N")));
+  EXPECT_THAT(failure(small_graph(), {.device = "cuda:0"}, ErrorKind::kUnsupported),
+              AllOf(HasSubstr("device cuda:0: engine plain runs on the CPU only"), HasSubstr("torch")));
+}
+
+TEST(Request, PrecisionsAreThoseOfTheDevice) {
+  class OnOneGpu : public Plain {
+   public:
+    Result<std::vector<Precision>> precisions_on(const std::string& device) const override {
+      if (device != "cuda:3") return unsupported("there is only cuda:3");
+      return std::vector<Precision>{Precision::kF16};
+    }
+  };
+  EXPECT_TRUE(check_request(OnOneGpu(), small_graph(), {.precision = Precision::kF16, .device = "cuda:3"}));
+  EXPECT_FALSE(check_request(OnOneGpu(), small_graph(), {.precision = Precision::kF16}));
+  const auto precision = check_request(OnOneGpu(), small_graph(), {.device = "cuda:3"});
+  ASSERT_FALSE(precision);
+  EXPECT_THAT(precision.error().to_string(), HasSubstr("does not run f32 on cuda:3; it runs f16"));
+  const auto device = check_request(OnOneGpu(), small_graph(), {.precision = Precision::kF16, .device = "cuda:12"});
+  ASSERT_FALSE(device);
+  EXPECT_THAT(device.error().to_string(), HasSubstr("there is only cuda:3"));
+}
+
 TEST(Request, AFileMustBeThere) {
   const test::ScratchFolder scratch;
   EXPECT_THAT(failure(scratch / "none.onnx", {}, ErrorKind::kNotFound), HasSubstr("none.onnx: no such file"));

@@ -33,3 +33,15 @@ foreach(name torch openvino opencv)
 endforeach()
 # Options are named where they differ from their defaults.
 target_compile_options(strobe_engines_test PRIVATE -Wno-missing-field-initializers)
+
+# Parts of the torch plugin, which shows nothing but the interface of engines.
+if(TARGET strobe_engine_torch)
+  add_executable(strobe_engine_torch_test ${CMAKE_CURRENT_LIST_DIR}/torch/device_test.cc
+    ${PROJECT_SOURCE_DIR}/src/engines/torch/device.cc)
+  target_compile_definitions(strobe_engine_torch_test PRIVATE FMT_HEADER_ONLY)
+  target_link_libraries(strobe_engine_torch_test PRIVATE strobe_libtorch strobe_engines GTest::gmock GTest::gtest_main)
+  get_target_property(torch_rpath strobe_engine_torch BUILD_RPATH)
+  set_target_properties(strobe_engine_torch_test PROPERTIES BUILD_RPATH "${torch_rpath}")
+  strobe_warnings(strobe_engine_torch_test)
+  gtest_discover_tests(strobe_engine_torch_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)
+endif()

@@ -100,6 +100,39 @@ TEST(DeviceArbiterTest, ARunningInferenceGivesWayToGreaterPriorityOnly) {
   greater.join();
 }
 
+TEST(DeviceArbiterTest, WorkOnTheDeviceIsFinishedBeforeAnotherHasItAndOnlyThen) {
+  auto made = DeviceArbiter::create(Policy::kPriorityPreemptive, 3);
+  ASSERT_TRUE(made);
+  DeviceArbiter& arbiter = *made;
+  arbiter.acquire(0, {.priority = 1});
+  int finished = 0;
+  std::atomic<bool> other_has_it{false};
+  const auto finish = [&] {
+    EXPECT_FALSE(other_has_it);
+    ++finished;
+  };
+  EXPECT_FALSE(arbiter.give_way(0, finish));
+  std::thread equal([&] {
+    arbiter.acquire(1, {.priority = 1});
+    arbiter.release(1);
+  });
+  wait_for_waiting(arbiter, 1);
+  EXPECT_FALSE(arbiter.give_way(0, finish));
+  EXPECT_EQ(finished, 0) << "nobody is to have the device";
+  std::thread greater([&] {
+    arbiter.acquire(2, {.priority = 2});
+    other_has_it = true;
+    arbiter.release(2);
+  });
+  wait_for_waiting(arbiter, 2);
+  EXPECT_TRUE(arbiter.give_way(0, finish));
+  EXPECT_EQ(finished, 1);
+  EXPECT_TRUE(other_has_it);
+  arbiter.release(0);
+  equal.join();
+  greater.join();
+}
+
 TEST(DeviceArbiterTest, OtherPoliciesDoNotPreempt) {
   auto arbiter = DeviceArbiter::create(Policy::kPriority, 2);
   ASSERT_TRUE(arbiter);

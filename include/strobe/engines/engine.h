@@ -1,10 +1,11 @@
 // The engine interface: what a plugin implements so that pipelines can run networks on it. A plugin is a shared object
 // libstrobe_engine_NAME.so; no type of its framework crosses this header. All tensors here are float32, row-major NCHW
-// in host memory.
+// in host memory, wherever the network runs.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,7 +21,7 @@
 namespace strobe::engines {
 
 // Raised with every change of this header; a plugin built against another value is refused by the loader.
-inline constexpr int kEngineAbi = 4;
+inline constexpr int kEngineAbi = 5;
 
 enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
 enum class Hint : uint8_t { kLatency, kThroughput };
@@ -38,13 +39,15 @@ struct TensorInfo {
 };
 
 struct LoadOptions {
-  std::string variant;  // how the engine runs it, where it has a choice: torch has "eager" (default) and "script"
+  std::string variant;  // how the engine runs it, where it has a choice: one of Engine::variants()
   int64_t batch = 1;
   int sessions = 1;             // how many sessions will run at the same time, each in its own thread
   int threads_per_session = 0;  // 0: the allowed cores divided by the sessions, at least 1
   Precision precision = Precision::kF32;
   Hint hint = Hint::kLatency;
   bool profile_layers = false;  // Session::kernel_times will be asked for; may make runs slower
+  std::string device = "cpu";   // where it runs: "cpu", or "cuda:N"
+  int priority = 0;             // on a GPU, of a session's stream: higher goes first, as far as the device tells apart
   // Extents of one item (channels, height, width) for a file that leaves them open, as every .pt does; empty: the
   // file's own. A Graph has its own input shape and takes none.
   std::vector<int64_t> input_shape;
@@ -71,7 +74,10 @@ struct KernelTime {
 class LayerListener {
  public:
   virtual ~LayerListener() = default;
-  virtual void before(size_t kernel) = 0;  // index into Network::kernels()
+  // kernel: index into Network::kernels(). finish() returns when all that the session has given to its device so far is
+  // done; who lets others onto the device calls it first. On a CPU it does nothing.
+  virtual void before(size_t kernel, const std::function<void()>& finish) = 0;
+  // The call has returned. On a GPU its work may still be under way; behind the last kernel all of it is done.
   virtual void after(size_t kernel) = 0;
 };
 
@@ -110,9 +116,14 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::string name() const = 0;
-  virtual std::string version() const = 0;                    // of the framework
-  virtual std::vector<std::string> variants() const = 0;      // the first one is the default
-  virtual std::vector<Precision> precisions() const = 0;      // those that this CPU runs
+  virtual std::string version() const = 0;                // of the framework
+  virtual std::vector<std::string> variants() const = 0;  // the first one is the default
+  virtual std::vector<Precision> precisions() const = 0;  // those that this CPU runs
+  // Those that it runs on the GPU "cuda:N". Errors: kUnsupported (an engine for CPUs, no driver, no such GPU: says
+  // which).
+  virtual Result<std::vector<Precision>> precisions_on(const std::string& device) const {
+    return unsupported("device " + device + ": engine " + name() + " runs on the CPU only; torch runs on GPUs");
+  }
   virtual std::vector<std::string> file_formats() const = 0;  // extensions with the dot: ".onnx"
   // Errors: kUnsupported (a layer, precision or format that the engine lacks: says which and what it has), kBadData (a
   // file that is not what it says), kNotFound, kEngine.

@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include <chrono>
+#include <functional>
 
+#include "cuda_graph.h"
+#include "device.h"
 #include "error.h"
 #include "operations.h"
 #include "threads.h"
@@ -13,7 +15,6 @@ namespace strobe::engines::torch_plugin {
 namespace {
 
 using models::LayerId;
-using Clock = std::chrono::steady_clock;
 
 // What the sessions of a network share; never changes after load.
 struct Plan {
@@ -22,10 +23,14 @@ struct Plan {
   std::vector<std::vector<LayerId>> released_after;  // by layer: outputs that nobody reads any more
   std::vector<Kernel> kernels;
   std::vector<size_t> kernel_of;  // by layer; kernels.size() for an identity
+  Precision precision = Precision::kF32;
   at::ScalarType type = at::kFloat;
+  c10::Device device{c10::DeviceType::CPU};
+  int priority = 0;
   Ends ends;
   int threads = 1;
   bool profile = false;
+  bool captured = false;  // variant "graph"
 };
 
 std::vector<std::vector<LayerId>> releases(const models::Graph& graph) {
@@ -44,61 +49,92 @@ std::vector<std::vector<LayerId>> releases(const models::Graph& graph) {
 
 class EagerSession : public Session {
  public:
-  explicit EagerSession(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+  explicit EagerSession(std::shared_ptr<const Plan> plan)
+      : plan_(std::move(plan)), lane_(plan_->device, plan_->priority), clock_(lane_) {}
 
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     STROBE_TRY(check_buffers(plan_->ends, inputs, outputs));
-    return guarded(ErrorKind::kEngine, [&]() -> Result<void> {
+    auto done = guarded(ErrorKind::kEngine, [&]() -> Result<void> {
       const c10::InferenceMode inference;
       use_threads(plan_->threads);
-      forward(inputs.front(), outputs);
+      const auto stream = lane_.guard();
+      const at::Tensor input = lane_.bring(inputs.front(), plan_->ends.inputs.front().shape);
+      if (plan_->captured) {
+        if (!graph_) STROBE_TRY(capture(input));
+        graph_->replay();
+        lane_.fetch(captured_results_, outputs, plan_->ends.outputs);
+        return {};
+      }
+      clock_.restart();
+      lane_.fetch(forward(input), outputs, plan_->ends.outputs);
+      times_ = clock_.take();
       return {};
     });
+    if (!done) lane_.settle();
+    return done;
   }
 
   Result<std::vector<KernelTime>> kernel_times() override { return times_; }
 
   bool listen(LayerListener* listener) override {
+    if (plan_->captured) return false;
     listener_ = listener;
     return true;
   }
 
  private:
-  void forward(const float* input, std::span<float* const> outputs) {
+  std::vector<at::Tensor> forward(const at::Tensor& input) {
     const auto& graph = *plan_->graph;
     std::vector<at::Tensor> values(graph.layers.size());
     std::vector<at::Tensor> arguments;
-    times_.clear();
     for (size_t id = 0; id < graph.layers.size(); ++id) {
       const auto& layer = graph.layers[id];
+      const size_t kernel = plan_->kernel_of[id];
       arguments.clear();
-      if (id == 0) {
-        arguments.push_back(
-            at::from_blob(const_cast<float*>(input), plan_->ends.inputs.front().shape, at::kFloat).to(plan_->type));
-      }
+      if (id == 0) arguments.push_back(input.to(plan_->type));
       for (const LayerId source : layer.inputs) arguments.push_back(values[static_cast<size_t>(source)]);
-      const bool is_kernel = plan_->kernel_of[id] < plan_->kernels.size();
-      const bool timed = plan_->profile && is_kernel, told = listener_ && is_kernel;
-      if (told) listener_->before(plan_->kernel_of[id]);
-      const auto begin = timed ? Clock::now() : Clock::time_point{};
+      const bool is_kernel = kernel < plan_->kernels.size();
+      const bool timed = plan_->profile && !plan_->captured && is_kernel, told = listener_ && is_kernel;
+      if (told) listener_->before(kernel, finish_);
+      if (timed) clock_.begin();
       values[id] = apply(layer, plan_->weights[id], arguments);
-      if (timed) {
-        const auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
-        times_.push_back({plan_->kernel_of[id], spent.count()});
-      }
-      if (told) listener_->after(plan_->kernel_of[id]);
+      if (timed) clock_.end(kernel);
+      if (told && kernel + 1 == plan_->kernels.size()) lane_.wait();
+      if (told) listener_->after(kernel);
       arguments.clear();
       for (const LayerId done : plan_->released_after[id]) values[static_cast<size_t>(done)].reset();
     }
-    for (size_t i = 0; i < graph.outputs.size(); ++i) {
-      at::from_blob(outputs[i], plan_->ends.outputs[i].shape, at::kFloat)
-          .copy_(values[static_cast<size_t>(graph.outputs[i])]);
+    std::vector<at::Tensor> results;
+    for (const LayerId output : graph.outputs) results.push_back(values[static_cast<size_t>(output)]);
+    return results;
+  }
+
+  // What libraries make at their first calls (handles, workspaces, chosen algorithms) is not to be in the graph.
+  Result<void> capture(const at::Tensor& input) {
+    constexpr int kWarmUps = 2;
+    for (int i = 0; i < kWarmUps; ++i) forward(input);
+    lane_.wait();
+    STROBE_ASSIGN(auto graph, make_cuda_graph());
+    graph->begin();
+    try {
+      captured_results_ = forward(input);
+    } catch (...) {
+      graph->abandon();
+      throw;
     }
+    graph->end();
+    graph_ = std::move(graph);
+    return {};
   }
 
   std::shared_ptr<const Plan> plan_;
+  Lane lane_;
+  KernelClock clock_;
   std::vector<KernelTime> times_;
   LayerListener* listener_ = nullptr;
+  const std::function<void()> finish_ = [this] { lane_.wait(); };
+  std::vector<at::Tensor> captured_results_;  // the graph writes into them
+  std::unique_ptr<CudaGraph> graph_;
 };
 
 class EagerNetwork : public Network {
@@ -108,13 +144,18 @@ class EagerNetwork : public Network {
   const std::vector<TensorInfo>& inputs() const override { return plan_->ends.inputs; }
   const std::vector<TensorInfo>& outputs() const override { return plan_->ends.outputs; }
   Result<std::unique_ptr<Session>> create_session() override {
-    return std::unique_ptr<Session>(std::make_unique<EagerSession>(plan_));
+    return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Session>> {
+      return std::unique_ptr<Session>(std::make_unique<EagerSession>(plan_));
+    });
   }
   Result<std::vector<Kernel>> kernels() override { return plan_->kernels; }
   std::vector<std::pair<std::string, std::string>> facts() const override {
-    return {{"variant", "eager"},
-            {"precision", plan_->type == at::kFloat ? "f32" : "bf16"},
-            {"threads_per_session", std::to_string(plan_->threads)}};
+    std::vector<std::pair<std::string, std::string>> facts = {{"variant", plan_->captured ? "graph" : "eager"},
+                                                              {"precision", std::string(to_string(plan_->precision))},
+                                                              {"threads_per_session", std::to_string(plan_->threads)}};
+    if (plan_->captured) facts.emplace_back("layer_times", "none: all layers are one launch");
+    for (auto& fact : device_facts(plan_->device)) facts.push_back(std::move(fact));
+    return facts;
   }
 
  private:
@@ -124,11 +165,23 @@ class EagerNetwork : public Network {
 }  // namespace
 
 Result<std::unique_ptr<Network>> load_eager(std::shared_ptr<const models::Graph> graph, const LoadOptions& options) {
+  STROBE_ASSIGN(const c10::Device device, open_device(options.device));
+  const bool captured = options.variant == "graph";
+  if (captured && device.is_cpu())
+    return unsupported(
+        "engine torch:graph launches the whole network as one CUDA graph and needs a GPU (--infer-on-gpu, or device: "
+        "cuda:N of a tenant); torch:eager does the same on the CPU");
+  if (captured) STROBE_TRY(cuda_graph_support());
   return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Network>> {
     auto plan = std::make_shared<Plan>();
     plan->graph = graph;
-    plan->type = options.precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
-    plan->weights = tensors_of(*graph, plan->type);
+    plan->precision = options.precision;
+    plan->type = scalar_type(options.precision);
+    plan->device = device;
+    plan->priority = options.priority;
+    plan->captured = captured;
+    plan->weights = tensors_of(*graph, plan->type, device);
+    wait_for(device);
     plan->released_after = releases(*graph);
     plan->ends = ends_of(*graph, options.batch);
     plan->threads = session_threads(options);

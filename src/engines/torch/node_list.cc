@@ -4,7 +4,6 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <algorithm>
-#include <chrono>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -101,23 +100,18 @@ std::optional<NodeList> NodeList::create(std::shared_ptr<torch::jit::Graph> grap
   return list;
 }
 
-at::IValue NodeList::run(std::vector<at::IValue> inputs, std::vector<KernelTime>& times) const {
-  using Clock = std::chrono::steady_clock;
+at::IValue NodeList::run(std::vector<at::IValue> inputs, KernelClock& clock) const {
   std::vector<at::IValue> slots = constants_;
   std::vector<at::IValue> stack;
   // The first input is the module itself, which a frozen graph does not read.
   for (size_t i = 0; i < inputs.size(); ++i) slots[inputs_[i + 1]] = std::move(inputs[i]);
-  times.clear();
   for (const Step& step : steps_) {
     stack.clear();
     for (const size_t input : step.inputs) stack.push_back(slots[input]);
     for (const size_t done : step.released) slots[done] = at::IValue();
-    const auto begin = Clock::now();
+    if (step.kernel) clock.begin();
     step.call(stack);
-    if (step.kernel) {
-      const auto spent = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
-      times.push_back({*step.kernel, spent.count()});
-    }
+    if (step.kernel) clock.end(*step.kernel);
     for (size_t i = 0; i < step.outputs.size(); ++i) slots[step.outputs[i]] = std::move(stack[i]);
   }
   return slots[output_];

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "device.h"
 #include "strobe/engines/engine.h"
 
 namespace torch::jit {
@@ -30,8 +31,8 @@ class NodeList {
   const std::vector<Kernel>& kernels() const { return kernels_; }
   std::vector<Kernel>& kernels() { return kernels_; }
 
-  // Runs the graph on the inputs (without the module itself) and returns its output; times gets one entry a kernel.
-  at::IValue run(std::vector<at::IValue> inputs, std::vector<KernelTime>& times) const;
+  // Runs the graph on the inputs (without the module itself) and returns its output; the clock is told of each kernel.
+  at::IValue run(std::vector<at::IValue> inputs, KernelClock& clock) const;
 
  private:
   struct Step {

@@ -9,11 +9,11 @@ namespace {
 
 using models::ActivationKind;
 
-at::Tensor tensor_of(const models::Weights& weights, at::ScalarType type) {
+at::Tensor tensor_of(const models::Weights& weights, at::ScalarType type, c10::Device device) {
   if (weights == nullptr) return {};
   // ATen has no constant tensors; nothing writes to this one.
   auto* values = const_cast<float*>(weights->values.data());
-  return at::from_blob(values, weights->shape, at::kFloat).to(type);
+  return at::from_blob(values, weights->shape, at::kFloat).to(type).to(device);
 }
 
 const char* activation_name(ActivationKind kind) {
@@ -152,24 +152,24 @@ struct Caller {
 
 }  // namespace
 
-std::vector<LayerWeights> tensors_of(const models::Graph& graph, at::ScalarType type) {
+std::vector<LayerWeights> tensors_of(const models::Graph& graph, at::ScalarType type, c10::Device device) {
   std::vector<LayerWeights> all(graph.layers.size());
   for (size_t i = 0; i < all.size(); ++i) {
     const auto& operation = graph.layers[i].operation;
     if (const auto* convolution = std::get_if<models::Convolution>(&operation)) {
-      all[i].weight = tensor_of(convolution->weight, type);
-      all[i].bias = tensor_of(convolution->bias, type);
+      all[i].weight = tensor_of(convolution->weight, type, device);
+      all[i].bias = tensor_of(convolution->bias, type, device);
     } else if (const auto* up = std::get_if<models::TransposedConvolution>(&operation)) {
-      all[i].weight = tensor_of(up->weight, type);
-      all[i].bias = tensor_of(up->bias, type);
+      all[i].weight = tensor_of(up->weight, type, device);
+      all[i].bias = tensor_of(up->bias, type, device);
     } else if (const auto* linear = std::get_if<models::Linear>(&operation)) {
-      all[i].weight = tensor_of(linear->weight, type);
-      all[i].bias = tensor_of(linear->bias, type);
+      all[i].weight = tensor_of(linear->weight, type, device);
+      all[i].bias = tensor_of(linear->bias, type, device);
     } else if (const auto* norm = std::get_if<models::BatchNorm>(&operation)) {
-      all[i].scale = tensor_of(norm->scale, type);
-      all[i].shift = tensor_of(norm->shift, type);
-      all[i].mean = tensor_of(norm->mean, type);
-      all[i].variance = tensor_of(norm->variance, type);
+      all[i].scale = tensor_of(norm->scale, type, device);
+      all[i].shift = tensor_of(norm->shift, type, device);
+      all[i].mean = tensor_of(norm->mean, type, device);
+      all[i].variance = tensor_of(norm->variance, type, device);
     }
   }
   return all;

@@ -11,12 +11,14 @@
 
 namespace strobe::engines::torch_plugin {
 
-// The weights of a graph as tensors, in the precision in which it runs. In float32 they share the graph's memory.
+// The weights of a graph as tensors, in the precision and on the device in which it runs. In float32 on the CPU they
+// share the graph's memory.
 struct LayerWeights {
   at::Tensor weight, bias;                  // of convolution and linear
   at::Tensor scale, shift, mean, variance;  // of batch norm
 };
-std::vector<LayerWeights> tensors_of(const models::Graph& graph, at::ScalarType type);
+std::vector<LayerWeights> tensors_of(const models::Graph& graph, at::ScalarType type,
+                                     c10::Device device = c10::Device(c10::DeviceType::CPU));
 
 // The name of the call that runs a layer, e.g. "aten::conv2d"; empty for an identity.
 const char* call_name(const models::Operation& operation);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "device.h"
 #include "engines/fusion.h"
 #include "error.h"
 #include "node_list.h"
@@ -31,18 +32,15 @@ struct Plan {
   torch::jit::Module module;
   std::optional<NodeList> nodes;
   Ends ends;
+  Precision precision = Precision::kF32;
   at::ScalarType type = at::kFloat;
+  c10::Device device{c10::DeviceType::CPU};
+  int priority = 0;
   at::MemoryFormat layout = at::MemoryFormat::Contiguous;
   bool optimised = false;
   int threads = 1;
   bool profile = false;
 };
-
-at::IValue picture(const Plan& plan, const float* values) {
-  return at::from_blob(const_cast<float*>(values), plan.ends.inputs.front().shape, at::kFloat)
-      .to(plan.type)
-      .contiguous(plan.layout);
-}
 
 // The tensors of what a module returned: one, or a list or tuple of them. Empty for anything else.
 std::vector<at::Tensor> tensors_in(const at::IValue& value) {
@@ -62,32 +60,39 @@ std::vector<at::Tensor> tensors_in(const at::IValue& value) {
 
 class ScriptSession : public Session {
  public:
-  explicit ScriptSession(std::shared_ptr<Plan> plan) : plan_(std::move(plan)) {}
+  explicit ScriptSession(std::shared_ptr<Plan> plan)
+      : plan_(std::move(plan)), lane_(plan_->device, plan_->priority), clock_(lane_) {}
 
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     STROBE_TRY(check_buffers(plan_->ends, inputs, outputs));
-    return guarded(ErrorKind::kEngine, [&]() -> Result<void> {
+    auto done = guarded(ErrorKind::kEngine, [&]() -> Result<void> {
       const c10::InferenceMode inference;
       use_threads(plan_->threads);
-      std::vector<at::IValue> arguments{picture(*plan_, inputs.front())};
+      const auto stream = lane_.guard();
+      const at::Tensor input = lane_.bring(inputs.front(), plan_->ends.inputs.front().shape);
+      std::vector<at::IValue> arguments{input.to(plan_->type).contiguous(plan_->layout)};
       const bool timed = plan_->profile && plan_->nodes;
-      const auto returned = tensors_in(timed ? plan_->nodes->run(std::move(arguments), times_)
+      clock_.restart();
+      const auto returned = tensors_in(timed ? plan_->nodes->run(std::move(arguments), clock_)
                                              : plan_->module.forward(std::move(arguments)));
       if (returned.size() != outputs.size()) {
         return engine_error("torch: the module returned " + std::to_string(returned.size()) + " tensors, " +
                             std::to_string(outputs.size()) + " were expected");
       }
-      for (size_t i = 0; i < outputs.size(); ++i) {
-        at::from_blob(outputs[i], plan_->ends.outputs[i].shape, at::kFloat).copy_(returned[i]);
-      }
+      lane_.fetch(returned, outputs, plan_->ends.outputs);
+      times_ = clock_.take();
       return {};
     });
+    if (!done) lane_.settle();
+    return done;
   }
 
   Result<std::vector<KernelTime>> kernel_times() override { return times_; }
 
  private:
   std::shared_ptr<Plan> plan_;
+  Lane lane_;
+  KernelClock clock_;
   std::vector<KernelTime> times_;
 };
 
@@ -98,35 +103,44 @@ class ScriptNetwork : public Network {
   const std::vector<TensorInfo>& inputs() const override { return plan_->ends.inputs; }
   const std::vector<TensorInfo>& outputs() const override { return plan_->ends.outputs; }
   Result<std::unique_ptr<Session>> create_session() override {
-    return std::unique_ptr<Session>(std::make_unique<ScriptSession>(plan_));
+    return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Session>> {
+      return std::unique_ptr<Session>(std::make_unique<ScriptSession>(plan_));
+    });
   }
   Result<std::vector<Kernel>> kernels() override {
     return plan_->nodes ? plan_->nodes->kernels() : std::vector<Kernel>{};
   }
   std::vector<std::pair<std::string, std::string>> facts() const override {
-    return {{"variant", plan_->optimised ? "script" : "eager"},
-            {"precision", plan_->type == at::kFloat ? "f32" : "bf16"},
-            {"threads_per_session", std::to_string(plan_->threads)},
-            {"layer_times", plan_->nodes ? "one node of the graph at a time" : "none: the module branches"}};
+    std::vector<std::pair<std::string, std::string>> facts = {
+        {"variant", plan_->optimised ? "script" : "eager"},
+        {"precision", std::string(to_string(plan_->precision))},
+        {"threads_per_session", std::to_string(plan_->threads)},
+        {"layer_times", plan_->nodes ? "one node of the graph at a time" : "none: the module branches"}};
+    for (auto& fact : device_facts(plan_->device)) facts.push_back(std::move(fact));
+    return facts;
   }
 
  private:
   std::shared_ptr<Plan> plan_;
 };
 
-std::shared_ptr<Plan> plan_for(const LoadOptions& options, bool optimised) {
+std::shared_ptr<Plan> plan_for(const LoadOptions& options, c10::Device device, bool optimised) {
   auto plan = std::make_shared<Plan>();
-  plan->type = options.precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+  plan->precision = options.precision;
+  plan->type = scalar_type(options.precision);
+  plan->device = device;
+  plan->priority = options.priority;
   plan->threads = session_threads(options);
   plan->profile = options.profile_layers;
   plan->optimised = optimised;
   return plan;
 }
 
-torch::jit::Module module_of(const models::Graph& graph, const ScriptSource& source, at::ScalarType type) {
+torch::jit::Module module_of(const models::Graph& graph, const ScriptSource& source, at::ScalarType type,
+                             c10::Device device) {
   torch::jit::Module module("strobe");
   module.register_attribute("training", c10::BoolType::get(), false);
-  const auto weights = tensors_of(graph, type);
+  const auto weights = tensors_of(graph, type, device);
   for (size_t id = 0; id < weights.size(); ++id) {
     const auto add = [&](const char* what, const at::Tensor& tensor) {
       if (!tensor.defined()) return;
@@ -169,12 +183,14 @@ std::string layer_of_module(const torch::jit::Node& node) {
 }  // namespace
 
 Result<std::unique_ptr<Network>> load_script(std::shared_ptr<const models::Graph> graph, const LoadOptions& options) {
+  STROBE_ASSIGN(const c10::Device device, open_device(options.device));
   return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Network>> {
     const c10::InferenceMode inference;
-    auto plan = plan_for(options, true);
+    auto plan = plan_for(options, device, true);
     const ScriptSource source = script_source(*graph);
-    plan->module = module_of(*graph, source, plan->type);
+    plan->module = module_of(*graph, source, plan->type, device);
     plan->module = torch::jit::freeze(plan->module);
+    wait_for(device);
     plan->layout = kLayout;
     plan->nodes = NodeList::create(plan->module.get_method("forward").graph(),
                                    [&](const torch::jit::Node& node) { return layer_of_line(source, node); });
@@ -191,9 +207,10 @@ Result<std::unique_ptr<Network>> load_file(const std::filesystem::path& path, bo
   if (options.input_shape.empty()) {
     return usage_error(file + ": a TorchScript file does not tell its input's shape; give one, e.g. 3x416x416");
   }
-  auto plan = plan_for(options, optimised);
+  STROBE_ASSIGN(const c10::Device device, open_device(options.device));
+  auto plan = plan_for(options, device, optimised);
   auto read = guarded(ErrorKind::kBadData, [&]() -> Result<void> {
-    plan->module = torch::jit::load(file, at::kCPU);
+    plan->module = torch::jit::load(file, device);
     plan->module.eval();
     return {};
   });
@@ -207,8 +224,10 @@ Result<std::unique_ptr<Network>> load_file(const std::filesystem::path& path, bo
     std::vector<int64_t> shape{options.batch};
     shape.insert(shape.end(), options.input_shape.begin(), options.input_shape.end());
     plan->ends.inputs.push_back({"input", shape});
-    const auto returned = tensors_in(plan->module.forward({at::zeros(shape, plan->type)}));
+    const auto returned =
+        tensors_in(plan->module.forward({at::zeros(shape, at::TensorOptions(plan->type).device(device))}));
     if (returned.empty()) return unsupported("the module returns something else than tensors");
+    wait_for(device);
     for (size_t i = 0; i < returned.size(); ++i) {
       plan->ends.outputs.push_back({"output" + std::to_string(i), returned[i].sizes().vec()});
     }
