@@ -59,6 +59,14 @@ bool DependencyGraphBuilder::is_thread(int32_t lane) const {
 void DependencyGraphBuilder::find_end() {
   if (!window_) return;
   needed_to_ = window_->to_ns;
+  // Clocks that disagree let things arrive before they set out, and begin before they were launched: what did so may
+  // lie behind the window.
+  for (size_t flow = 0; flow < timeline_.flows.size(); ++flow)
+    if (is_hand_over(flow) && arrival_of(flow) <= window_->to_ns)
+      needed_to_ = std::max(needed_to_, timeline_.flows.from_ns[flow]);
+  for (const DeviceOp& op : timeline_.device_ops)
+    if (op.launch != kNone && start_of(op.range) <= window_->to_ns)
+      needed_to_ = std::max(needed_to_, start_of(op.launch));
   if (timeline_.strings.find("back-pressure") == kNone) return;
   std::map<std::pair<int32_t, trace::StringId>, int64_t> next;
   for (size_t flow = 0; flow < timeline_.flows.size(); ++flow) {
@@ -235,6 +243,7 @@ void DependencyGraphBuilder::find_sync_waits() {
       asked->second = call.range;
   }
   for (const trace::ApiCall& call : timeline_.api_calls) {
+    if (timeline_.ranges.is_async[static_cast<size_t>(call.range)] != 0) continue;  // no work of its thread either
     const bool blocks = is_blocking(call.range);
     if (!blocks && record_of.empty()) continue;
     const auto record = record_of.find(call.range);

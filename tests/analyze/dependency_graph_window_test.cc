@@ -122,7 +122,7 @@ TEST(DependencyGraphWindow, RandomWork) {
 
 TEST(DependencyGraphWindow, AnyTimeline) {
   std::mt19937 random(4);
-  for (uint32_t seed = 0; seed < 100; ++seed) {
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
     const Timeline timeline = test::random_timeline(seed, 80);
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_same_in_windows(timeline, DependencyGraph(timeline), random, 10, 300);
