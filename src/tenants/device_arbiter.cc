@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bitset>
 #include <cerrno>
 #include <ctime>
 
 namespace strobe::tenants {
 
 struct DeviceArbiter::State {
+  using Called = std::bitset<kMostTenants>;  // tenants that sleep and may go on
   struct Slot {
     std::atomic<uint32_t> called{0};  // the word that the tenant sleeps on: 0 while it waits
     bool waiting = false, holding = false;
@@ -54,9 +56,11 @@ struct DeviceArbiter::State {
     return best;
   }
 
-  void wake(size_t tenant) {
-    slots[tenant].called.store(1, std::memory_order_release);
-    ::syscall(SYS_futex, &slots[tenant].called, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  // Not under the lock: whoever is woken may take the core from the one that wakes it, and the others would wait for
+  // that.
+  void wake(const Called& tenants_called) {
+    for (size_t i = 0; i < tenants; ++i)
+      if (tenants_called[i]) ::syscall(SYS_futex, &slots[i].called, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   }
   void give(size_t tenant) {
     slots[tenant].waiting = false;
@@ -65,14 +69,18 @@ struct DeviceArbiter::State {
     last_served = tenant;
   }
   // Free servers go to those who wait. Of a plain lock the first one is only woken: it takes it if it is still free.
-  void hand_out() {
+  // Returns who is to be woken.
+  Called hand_out() {
+    Called called;
     while (holders < servers) {
       const size_t next = first();
-      if (next == tenants) return;
+      if (next == tenants) break;
       if (policy != Policy::kExclusive) give(next);
-      wake(next);
-      if (policy == Policy::kExclusive) return;
+      slots[next].called.store(1, std::memory_order_release);
+      called.set(next);
+      if (policy == Policy::kExclusive) break;
     }
+    return called;
   }
 };
 
@@ -147,12 +155,16 @@ void DeviceArbiter::acquire(size_t tenant, const Claim& claim) {
 void DeviceArbiter::release(size_t tenant) {
   State& all = state();
   if (all.policy == Policy::kConcurrent) return;
-  const Lock lock(all.mutex);
-  State::Slot& own = all.slots[tenant];
-  if (!own.holding) return;
-  own.holding = false;
-  --all.holders;
-  all.hand_out();
+  State::Called called;
+  {
+    const Lock lock(all.mutex);
+    State::Slot& own = all.slots[tenant];
+    if (!own.holding) return;
+    own.holding = false;
+    --all.holders;
+    called = all.hand_out();
+  }
+  all.wake(called);
 }
 
 bool DeviceArbiter::give_way(size_t tenant, const std::function<void()>& finish) {
@@ -170,6 +182,7 @@ bool DeviceArbiter::give_way(size_t tenant, const std::function<void()>& finish)
     }
     finish();  // without the lock: others ask and release meanwhile
   }
+  State::Called called;
   {
     const Lock lock(all.mutex);
     if (!wanted()) return false;
@@ -177,22 +190,29 @@ bool DeviceArbiter::give_way(size_t tenant, const std::function<void()>& finish)
     own.holding = false;
     own.waiting = true;
     --all.holders;
-    all.hand_out();
+    called = all.hand_out();
   }
+  all.wake(called);
   sleep_while_zero(own.called);
   return true;
 }
 
 void DeviceArbiter::forget(size_t tenant) {
   State& all = state();
-  const Lock lock(all.mutex);
-  State::Slot& gone = all.slots[tenant];
-  gone.waiting = false;
-  if (gone.holding) {
-    gone.holding = false;
-    --all.holders;
+  State::Called called;
+  {
+    const Lock lock(all.mutex);
+    State::Slot& gone = all.slots[tenant];
+    gone.waiting = false;
+    if (gone.holding) {
+      gone.holding = false;
+      --all.holders;
+    }
+    all.hand_out();
+    // Whom the tenant that is gone had called, and died before waking it, too.
+    for (size_t i = 0; i < all.tenants; ++i) called[i] = all.slots[i].called.load(std::memory_order_relaxed) != 0;
   }
-  all.hand_out();
+  all.wake(called);
 }
 
 size_t DeviceArbiter::waiting() const {
