@@ -137,8 +137,8 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
   return figures;
 }
 
-// Why a cell whose tenants all ended well measured nothing of one of them.
-std::string measured_nothing(const tenants::Cell& cell, const Json& figures) {
+// Why a cell whose tenants all ended well measured nothing of one of them, as far as the tables tell.
+std::string nothing_in(const tenants::Cell& cell, const Json& figures) {
   if (!figures.contains("tenants")) return "nothing was recorded of the measured window";
   for (const Json& row : figures["tenants"].value("rows", Json::array()))
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
@@ -157,6 +157,13 @@ std::string measured_nothing(const tenants::Cell& cell, const Json& figures) {
       return fmt::format("tenant {}: each of the {} frames of the measured window failed", row.value("tenant", ""),
                          failed);
   return "";
+}
+
+std::string measured_nothing(const tenants::Cell& cell, const Json& figures, uint64_t lost_records) {
+  std::string reason = nothing_in(cell, figures);
+  if (!reason.empty() && lost_records > 0)
+    reason += fmt::format("; or it was not recorded: {} records are lost (is the disk full?)", lost_records);
+  return reason;
 }
 
 // Everything but cell.json's word on how it went, which `result` brings; a success that measured nothing is none.
@@ -178,7 +185,7 @@ Result<bool> finish_cell(const tenants::Cell& cell, const fs::path& folder, Json
   if (figures.contains("gpus")) result["gpus"] = figures["gpus"];
   if (figures.contains("notes")) result["notes"] = figures["notes"];
   const bool succeeded = result["status"] == to_string(CellStatus::kSuccess);
-  const std::string reason = succeeded ? measured_nothing(cell, figures) : "";
+  const std::string reason = succeeded ? measured_nothing(cell, figures, timeline.losses.dropped_records) : "";
   if (!reason.empty()) {
     result["status"] = to_string(CellStatus::kFailed);
     result["reason"] = reason;

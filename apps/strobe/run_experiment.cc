@@ -14,6 +14,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/file.h"
@@ -24,6 +25,7 @@
 #include "progress_line.h"
 #include "report/table_format.h"
 #include "tenants/experiment.h"
+#include "tenants/frame_stream.h"
 #include "tenants/mps_server.h"
 #include "tenants/spin_task.h"
 #include "tenants/task.h"
@@ -112,6 +114,7 @@ class Grid {
       if (!settings || *settings != experiment_.cells[i].settings) continue;
       records_[i].status = "success";
       records_[i].start_time = cell.value("start_time", "");
+      records_[i].seconds = cell.value("seconds", 0.0);
     }
   }
 
@@ -157,10 +160,12 @@ class Grid {
       record.reason = written.value("reason", "");
     } else {
       record.status = "failed";
-      record.reason = error_text(i);
+      record.reason =
+          error_text(i).value_or(fmt::format("its process ended by itself (exit {})", WEXITSTATUS(wait_status)));
     }
-    if (!written.is_object() && (!in_time || WIFSIGNALED(wait_status)))
+    if (!written.is_object() && (!in_time || WIFSIGNALED(wait_status) || !error_text(i)))
       recover(i, in_time ? CellStatus::kFailed : CellStatus::kTimeout, record.reason);
+    STROBE_TRY(add_times(i));
     if (record.status == "success") {
       STROBE_TRY(write_file(cell_folder(i) / "settings.yaml", experiment_.cells[i].settings));
     } else if (record.status != "interrupted") {
@@ -240,9 +245,18 @@ class Grid {
     return text ? Json::parse(*text, nullptr, false) : Json();
   }
 
-  std::string error_text(size_t i) const {
+  // When it ran and for how long: a later call tells that of cells that are done.
+  Result<void> add_times(size_t i) const {
+    Json cell = cell_json(i);
+    if (!cell.is_object()) return {};
+    cell["start_time"] = records_[i].start_time;
+    cell["seconds"] = records_[i].seconds;
+    return write_file(cell_folder(i) / "cell.json", cell.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+  std::optional<std::string> error_text(size_t i) const {
     auto text = read_file(cell_folder(i) / "error.txt");
-    if (!text) return "its process ended without a word";
+    if (!text) return std::nullopt;
     while (!text->empty() && text->back() == '\n') text->pop_back();
     return *text;
   }
@@ -373,6 +387,17 @@ class Grid {
   Clock::time_point begin_;
 };
 
+// A source that many cells have is looked at once.
+Result<void> check_source(const tenants::TenantSpec& tenant,
+                          std::vector<std::pair<tenants::SourceSpec, std::string>>& seen) {
+  std::pair<tenants::SourceSpec, std::string> source{tenant.source, tenant.model};
+  if (std::find(seen.begin(), seen.end(), source) != seen.end()) return {};
+  STROBE_ASSIGN(const tenants::StreamNeeds needs, tenants::needs_of(tenant.model));
+  STROBE_TRY(tenants::check_source(tenant.source, needs));
+  seen.push_back(std::move(source));
+  return {};
+}
+
 }  // namespace
 
 bool is_experiment_file(const std::string& word) {
@@ -412,12 +437,17 @@ Result<OpenedExperiment> open_experiment(const ExperimentOptions& options) {
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
       if (auto right = tenants::check_tenant(tenant); !right)
         return std::move(right).error().at("tenant " + tenant.name).at(options.file);
-  std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::pair<std::string, std::string>> devices;
   for (const tenants::Cell& cell : experiment->cells)
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
-      if (tenant.device != "cpu" && seen.emplace(tenant.engine, tenant.device).second)
+      if (tenant.device != "cpu" && devices.emplace(tenant.engine, tenant.device).second)
         if (auto there = check_device(tenant.engine, tenant.device); !there)
           return std::move(there).error().at("tenant " + tenant.name).at(options.file);
+  std::vector<std::pair<tenants::SourceSpec, std::string>> sources;  // and for which model
+  for (const tenants::Cell& cell : experiment->cells)
+    for (const tenants::TenantSpec& tenant : cell.spec.tenants)
+      if (auto there = check_source(tenant, sources); !there)
+        return std::move(there).error().at("tenant " + tenant.name).at(options.file);
   opened.experiment = std::move(*experiment);
   return opened;
 }

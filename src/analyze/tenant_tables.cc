@@ -87,6 +87,35 @@ Table tenant_delays(const TenantTrace& trace, const Timeline& timeline) {
   return table;
 }
 
+namespace {
+
+// Of each tenant, how many frames of the window brought the input of the frame before again, and how many there were.
+// Where the sensor never has another one (a picture as a source) that is no fault.
+struct Repeats {
+  int64_t again = 0, frames = 0;
+};
+std::vector<Repeats> repeated_inputs(const TenantTrace& trace) {
+  std::vector<std::map<int64_t, const TenantFrame*>> by_number(trace.tenants.size());
+  for (const TenantFrame& frame : trace.frames)
+    if (frame.token != 0) by_number[static_cast<size_t>(frame.tenant)][frame.id] = &frame;
+  std::vector<Repeats> all(trace.tenants.size());
+  for (size_t t = 0; t < all.size(); ++t) {
+    bool changes = false;
+    const TenantFrame* before = nullptr;
+    for (const auto& [number, frame] : by_number[t]) {
+      const bool same = before != nullptr && before->token == frame->token;
+      changes = changes || (before != nullptr && !same);
+      all[t].again += same && frame->counts ? 1 : 0;
+      all[t].frames += frame->counts ? 1 : 0;
+      before = frame;
+    }
+    if (!changes) all[t].again = 0;
+  }
+  return all;
+}
+
+}  // namespace
+
 Table tenant_summary(const TenantTrace& trace) {
   Table table("Tenants", {{"tenant", "", 0},
                           {"model", "", 0},
@@ -134,6 +163,12 @@ Table tenant_summary(const TenantTrace& trace) {
       table.notes.push_back(tenant.name + ": p99 of " + std::to_string(latency_ms.size()) +
                             " frames says little; 100 are needed");
   }
+  const std::vector<Repeats> repeats = repeated_inputs(trace);
+  for (size_t t = 0; t < repeats.size(); ++t)
+    if (repeats[t].again > 0)
+      table.notes.push_back(trace.tenants[t].name + ": in " + std::to_string(repeats[t].again) + " of " +
+                            std::to_string(repeats[t].frames) +
+                            " frames the sensor gave the input of the one before again");
   if (trace.lost_records > 0)
     table.notes.push_back("the recording lost or could not read " + std::to_string(trace.lost_records) + " records");
   return table;

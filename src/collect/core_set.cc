@@ -82,18 +82,23 @@ std::string allowed_core_list() {
   return text;
 }
 
-Result<void> bind_to_cores(std::string_view list) {
+Result<void> check_cores(std::string_view list) {
   STROBE_ASSIGN(const std::vector<int> cores, parse_cores(list));
   CpuSet allowed;
-  if (::sched_getaffinity(0, CpuSet::size(), allowed.get()) == 0) {
-    std::vector<int> there;
-    for (int core = 0; core < kMostCores; ++core)
-      if (allowed.has(core)) there.push_back(core);
-    for (const int core : cores)
-      if (!allowed.has(core))
-        return unsupported("core " + std::to_string(core) + " is not there for this process; there are " +
-                           text_of(there));
-  }
+  if (::sched_getaffinity(0, CpuSet::size(), allowed.get()) != 0) return {};
+  std::vector<int> there;
+  for (int core = 0; core < kMostCores; ++core)
+    if (allowed.has(core)) there.push_back(core);
+  for (const int core : cores)
+    if (!allowed.has(core))
+      return unsupported("core " + std::to_string(core) + " is not there for this process; there are " +
+                         text_of(there));
+  return {};
+}
+
+Result<void> bind_to_cores(std::string_view list) {
+  STROBE_TRY(check_cores(list));
+  STROBE_ASSIGN(const std::vector<int> cores, parse_cores(list));
   CpuSet wanted;
   for (const int core : cores) wanted.add(core);
   if (::sched_setaffinity(0, CpuSet::size(), wanted.get()) != 0)

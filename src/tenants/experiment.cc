@@ -12,6 +12,7 @@
 #include "base/tenant_words.h"
 #include "base/yaml/values.h"
 #include "tenants/experiment_grid.h"
+#include "tenants/spin_task.h"
 #include "tenants/units.h"
 
 namespace strobe::tenants {
@@ -134,6 +135,11 @@ class SpecReader {
       if (tenant.model.empty()) return wrong(node, fmt::format("tenant {}: no model", tenant.name));
       if (!names.insert(tenant.name).second)
         return wrong(node, fmt::format("a second tenant is named {}", tenant.name));
+      if (1e-3 * tenant.offset_ms >= spec.warmup_s + spec.duration_s)
+        return wrong(node,
+                     fmt::format("tenant {}: offset: expected less than warmup and duration together ({:g} s); no "
+                                 "frame would be due",
+                                 tenant.name, spec.warmup_s + spec.duration_s));
       spec.tenants.push_back(std::move(tenant));
       if (spec.tenants.size() > kMostTenants) return wrong(node, fmt::format("more than {} tenants", kMostTenants));
     }
@@ -153,10 +159,19 @@ class SpecReader {
                for (const char* taken : tenant_words::kTakenNames)
                  if (tenant.name == taken)
                    return wrong(value, fmt::format("name '{}': blame has another meaning for it", tenant.name));
+               for (const char* taken : {"all", "defaults"})
+                 if (tenant.name == taken)
+                   return wrong(value,
+                                fmt::format("name '{}': keys of a grid have another meaning for it", tenant.name));
                return {};
              }},
             {"source", [&](const YAML::Node& value) { return read_source(value, tenant.source); }},
-            {"model", [&](const YAML::Node& value) { return yaml::words(value, tenant.model); }},
+            {"model",
+             [&](const YAML::Node& value) -> Result<void> {
+               STROBE_ASSIGN(tenant.model, yaml::text(value));
+               if (!is_spin(tenant.model) && is_path(tenant.model)) tenant.model = resolved(tenant.model);
+               return {};
+             }},
             {"weights",
              [&](const YAML::Node& value) -> Result<void> {
                STROBE_ASSIGN(const std::string path, yaml::text(value));
@@ -206,18 +221,10 @@ class SpecReader {
 
   Result<void> read_source(const YAML::Node& node, SourceSpec& source) const {
     if (node.IsScalar()) {
-      if (node.Scalar() == "synthetic") {
-        source.kind = SourceSpec::Kind::kSynthetic;
-        return {};
+      if (!read_kind(node.Scalar(), source)) {
+        source.path = resolved(node.Scalar());
+        source.kind = kind_of(source.path);
       }
-      constexpr std::string_view kTopic = "ros2:";
-      if (node.Scalar().starts_with(kTopic)) {
-        source.kind = SourceSpec::Kind::kRos2;
-        source.path = node.Scalar().substr(kTopic.size());
-        return {};
-      }
-      source.path = resolved(node.Scalar());
-      source.kind = kind_of(source.path);
       return {};
     }
     bool kind_is_told = false;
@@ -239,7 +246,11 @@ class SpecReader {
             {"path",
              [&](const YAML::Node& value) -> Result<void> {
                STROBE_ASSIGN(const std::string path, yaml::text(value));
-               source.path = resolved(path);
+               if (read_kind(path, source)) {  // "source: synthetic", one of whose other keys is set
+                 kind_is_told = true;
+               } else {
+                 source.path = resolved(path);
+               }
                return {};
              }},
             {"topic",
@@ -268,22 +279,45 @@ class SpecReader {
     return {};
   }
 
+  // "synthetic" and "ros2:/TOPIC", which are no files. Whether it was one of them.
+  static bool read_kind(const std::string& text, SourceSpec& source) {
+    constexpr std::string_view kTopic = "ros2:";
+    if (text == "synthetic") {
+      source.kind = SourceSpec::Kind::kSynthetic;
+    } else if (text.starts_with(kTopic)) {
+      source.kind = SourceSpec::Kind::kRos2;
+      source.path = text.substr(kTopic.size());
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   Result<void> read_fault(const YAML::Node& node, FaultSpec& fault) const {
-    return read_map(
-        node, "fault",
-        {{"kind",
-          [&](const YAML::Node& value) {
-            return read_word<FaultSpec::Kind>(value,
-                                              {{"none", FaultSpec::Kind::kNone},
-                                               {"crash", FaultSpec::Kind::kCrash},
-                                               {"hang", FaultSpec::Kind::kHang},
-                                               {"exit", FaultSpec::Kind::kExit},
-                                               {"leak", FaultSpec::Kind::kLeak},
-                                               {"sensor-stops", FaultSpec::Kind::kSensorStops},
-                                               {"sensor-repeats", FaultSpec::Kind::kSensorRepeats}},
-                                              fault.kind);
-          }},
-         {"after", [&](const YAML::Node& value) { return yaml::whole(value, 0, INT64_MAX, fault.after); }}});
+    STROBE_TRY(
+        read_map(node, "fault",
+                 {{"kind",
+                   [&](const YAML::Node& value) {
+                     return read_word<FaultSpec::Kind>(value,
+                                                       {{"none", FaultSpec::Kind::kNone},
+                                                        {"crash", FaultSpec::Kind::kCrash},
+                                                        {"hang", FaultSpec::Kind::kHang},
+                                                        {"exit", FaultSpec::Kind::kExit},
+                                                        {"leak", FaultSpec::Kind::kLeak},
+                                                        {"sensor-stops", FaultSpec::Kind::kSensorStops},
+                                                        {"sensor-repeats", FaultSpec::Kind::kSensorRepeats}},
+                                                       fault.kind);
+                   }},
+                  {"after", [&](const YAML::Node& value) { return yaml::whole(value, 0, INT64_MAX, fault.after); }}}));
+    if (fault.kind != FaultSpec::Kind::kNone && fault.after == 0)
+      return wrong(node, "fault: expected after: FRAMES, at least 1");
+    return {};
+  }
+
+  // A model that is a file, and no name of a built-in one.
+  static bool is_path(const std::string& model) {
+    static const std::set<std::string> kFiles = {".onnx", ".xml", ".pt", ".pt2", ".cfg", ".json"};
+    return model.find('/') != std::string::npos || kFiles.contains(fs::path(model).extension().string());
   }
 
   // ${NAME} is taken from the environment, so that a file need not know where data lies.
@@ -377,7 +411,11 @@ Result<Experiment> read(const YAML::Node& root, const fs::path& base) {
     if (!spec) {
       std::string which;
       for (const auto& [key, value] : cell.factors) which += fmt::format(" {}={}", key, value);
-      return bad_data(fmt::format(" cell{}: {}", which, spec.error().message()));
+      // "3:5: message"; of a value whose place is not known, " message": then the grid's place.
+      const std::string message = spec.error().message();
+      const size_t end = message.find_first_not_of("0123456789:");
+      if (end == 0 || end == std::string::npos) return wrong(root["grid"], fmt::format("cell{}:{}", which, message));
+      return bad_data(fmt::format("{} cell{}:{}", message.substr(0, end), which, message.substr(end)));
     }
     cell.spec = std::move(*spec);
     cell.spec.seed += static_cast<uint64_t>(repeat);

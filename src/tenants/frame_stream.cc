@@ -113,28 +113,58 @@ Result<std::unique_ptr<FrameStream>> open_media(const SourceSpec& source) {
       std::make_unique<VideoStream>(std::move(video), std::filesystem::path(source.path).stem().string()));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed) {
+// What the kind of the source alone tells.
+Result<void> check_kind(const SourceSpec& source, const StreamNeeds& needs) {
   if (!source.weather.empty() && !needs.points)
     return usage_error("weather falls on LiDAR sweeps, which this tenant's model does not take");
   switch (source.kind) {
     case SourceSpec::Kind::kSynthetic:
       if (needs.pictures || needs.points) return usage_error("a synthetic source has no pictures and no sweeps");
-      return std::unique_ptr<FrameStream>(std::make_unique<SyntheticStream>());
+      return {};
     case SourceSpec::Kind::kMedia:
       if (needs.points) return unsupported("no LiDAR sweeps in it").at(source.path);
-      return open_media(source);
+      return {};
     case SourceSpec::Kind::kSweeps:
       if (needs.pictures) return unsupported("only LiDAR sweeps, and no pictures, in it").at(source.path);
+      return {};
+    case SourceSpec::Kind::kRos2:
+      if (!source.weather.empty())
+        return usage_error("weather falls before the run begins: not on a topic").at(source.path);
+      return {};
+    case SourceSpec::Kind::kNuscenes:
+    case SourceSpec::Kind::kMcap:
+      return {};
+  }
+  return internal_error("a source of no kind");
+}
+
+}  // namespace
+
+Result<void> check_source(const SourceSpec& source, const StreamNeeds& needs) {
+  const bool is_file = source.kind != SourceSpec::Kind::kSynthetic && source.kind != SourceSpec::Kind::kRos2 &&
+                       source.path.find("://") == std::string::npos;
+  std::error_code ignored;
+  if (is_file && !std::filesystem::exists(source.path, ignored)) return not_found("no such file").at(source.path);
+  STROBE_TRY(check_kind(source, needs));
+  if (source.kind == SourceSpec::Kind::kNuscenes && (needs.points || needs.pictures))
+    return check_nuscenes(source, needs);
+  return {};
+}
+
+Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed) {
+  STROBE_TRY(check_kind(source, needs));
+  switch (source.kind) {
+    case SourceSpec::Kind::kSynthetic:
+      return std::unique_ptr<FrameStream>(std::make_unique<SyntheticStream>());
+    case SourceSpec::Kind::kMedia:
+      return open_media(source);
+    case SourceSpec::Kind::kSweeps:
       return open_sweeps(source, seed);
     case SourceSpec::Kind::kNuscenes:
       return open_nuscenes(source, needs, seed);
     case SourceSpec::Kind::kMcap:
       return open_bag(source, needs, seed);
     case SourceSpec::Kind::kRos2: {
-      if (!source.weather.empty())
-        return usage_error("weather falls before the run begins: not on a topic").at(source.path);
       constexpr std::chrono::seconds kFirst(20);
       return LiveStream::open(source, needs, kFirst);
     }

@@ -70,6 +70,10 @@ struct StreamNeeds {
   bool pictures = false, points = false;
 };
 
+// Whether the source is there and has what the model needs, as far as that can be told without reading frames.
+// Errors: those of open_stream.
+Result<void> check_source(const SourceSpec& source, const StreamNeeds& needs);
+
 // Reads and prepares everything. Errors: those of the readers, at the source's path; kUnsupported (a source without
 // what the model needs); kUsage (weather on a source without LiDAR).
 Result<std::unique_ptr<FrameStream>> open_stream(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed);

@@ -213,6 +213,10 @@ bool is_monocular_model(const std::string& model) {
   return model == kMonocular;
 }
 
+std::vector<std::string> fusion_model_names() {
+  return {kFusion, kMonocular};
+}
+
 bool is_fusion_model(const std::string& model) {
   return model == kFusion || is_monocular_model(model);
 }

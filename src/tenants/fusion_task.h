@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tenants/task.h"
 
 namespace strobe::tenants {
 
+std::vector<std::string> fusion_model_names();      // of either kind
 bool is_fusion_model(const std::string& model);     // either kind
 bool is_monocular_model(const std::string& model);  // of one picture
 // sample: a frame with the pictures' cameras; later ones have as many, each where it stands then. Errors: kUnsupported

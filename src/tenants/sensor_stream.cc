@@ -54,6 +54,24 @@ Result<std::shared_ptr<const EncodedPicture>> read_picture(const sensors::NuScen
   return std::shared_ptr<const EncodedPicture>(std::move(picture));
 }
 
+// Of several sensors, the frames are those of key samples, where all measured at the same time.
+bool come_together(const StreamNeeds& needs) {
+  return needs.points && needs.pictures;
+}
+
+// What the sensor that leads measured in the scene.
+Result<std::vector<uint32_t>> leading_rows(const sensors::NuScenes& database, const SourceSpec& source,
+                                           const StreamNeeds& needs) {
+  if (database.scenes.empty()) return not_found("no scene").at(source.path);
+  uint32_t scene = 0;
+  if (!source.scene.empty()) {
+    STROBE_ASSIGN(scene, database.find_scene(source.scene));
+  }
+  std::vector<std::string> leading = source.channels;
+  if (leading.empty()) leading = {needs.points ? "LIDAR_TOP" : "CAM_FRONT"};
+  return database.data_of(scene, {leading.front()}, !come_together(needs));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FrameStream>> open_sweeps(const SourceSpec& source, uint64_t seed) {
@@ -80,18 +98,17 @@ Result<std::unique_ptr<FrameStream>> open_sweeps(const SourceSpec& source, uint6
   return frames.stream(weather.notes());
 }
 
+Result<void> check_nuscenes(const SourceSpec& source, const StreamNeeds& needs) {
+  STROBE_ASSIGN(const sensors::NuScenes database, sensors::NuScenes::open(source.path));
+  STROBE_ASSIGN(const std::vector<uint32_t> rows, leading_rows(database, source, needs));
+  (void)rows;
+  return {};
+}
+
 Result<std::unique_ptr<FrameStream>> open_nuscenes(const SourceSpec& source, const StreamNeeds& needs, uint64_t seed) {
   STROBE_ASSIGN(const sensors::NuScenes database, sensors::NuScenes::open(source.path));
-  if (database.scenes.empty()) return not_found("no scene").at(source.path);
-  uint32_t scene = 0;
-  if (!source.scene.empty()) {
-    STROBE_ASSIGN(scene, database.find_scene(source.scene));
-  }
-  std::vector<std::string> leading = source.channels;
-  if (leading.empty()) leading = {needs.points ? "LIDAR_TOP" : "CAM_FRONT"};
-  // Of several sensors, the frames are those of key samples, where all measured at the same time.
-  const bool together = needs.points && needs.pictures;
-  STROBE_ASSIGN(const std::vector<uint32_t> rows, database.data_of(scene, {leading.front()}, !together));
+  const bool together = come_together(needs);
+  STROBE_ASSIGN(const std::vector<uint32_t> rows, leading_rows(database, source, needs));
   StreamWeather weather(source, seed);
   FrameList frames(source);
   for (const uint32_t row : rows) {

@@ -2,9 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/suggest.h"
 #include "collect/core_set.h"
 #include "engines/loader.h"
 #include "engines/request.h"
+#include "models/lidar_detector.h"
+#include "models/model.h"
 #include "tenants/fusion_task.h"
 #include "tenants/image_task.h"
 #include "tenants/lidar_task.h"
@@ -32,15 +39,24 @@ Result<void> check_path(const char* key, const std::string& path) {
                                  path.substr(at + 2, end - at - 2)));
 }
 
+// A built-in model, or a file that there is.
+Result<void> check_model(const std::string& model) {
+  std::vector<std::string> names = models::builtin_names();
+  for (const auto& more : {models::lidar_detector_names(), fusion_model_names()})
+    names.insert(names.end(), more.begin(), more.end());
+  std::error_code ignored;
+  if (std::find(names.begin(), names.end(), model) != names.end() || std::filesystem::exists(model, ignored)) return {};
+  return not_found(fmt::format("model '{}' is no built-in network and no file; {}", model, suggest(model, names)));
+}
+
 }  // namespace
 
 Result<void> check_tenant(const TenantSpec& tenant) {
   STROBE_ASSIGN(const StreamNeeds needs, needs_of(tenant.model));
   STROBE_TRY(check_path("source", tenant.source.path));
   STROBE_TRY(check_path("weights", tenant.weights.string()));
-  if (!tenant.cores.empty()) {
-    if (auto cores = collect::parse_cores(tenant.cores); !cores) return std::move(cores).error();
-  }
+  STROBE_TRY(check_path("model", tenant.model));
+  if (!tenant.cores.empty()) STROBE_TRY(collect::check_cores(tenant.cores));
   STROBE_TRY(engines::check_device_word(tenant.device));
   if (is_spin(tenant.model)) {
     if (tenant.device != "cpu")
@@ -50,6 +66,10 @@ Result<void> check_tenant(const TenantSpec& tenant) {
     return {};
   }
   STROBE_TRY(engines::check_engine(tenant.engine));
+  STROBE_TRY(check_model(tenant.model));
+  std::error_code ignored;
+  if (!tenant.weights.empty() && !std::filesystem::exists(tenant.weights, ignored))
+    return not_found("no such file").at(tenant.weights.string());
   if (tenant.batch > 1 && (needs.points || is_fusion_model(tenant.model)))
     return unsupported(fmt::format("batch {}: model {} takes one frame at a time", tenant.batch, tenant.model));
   const SourceSpec& source = tenant.source;

@@ -72,8 +72,9 @@ class Task {
 // What the model of this name needs of a stream; opens nothing. Errors: kUsage ("spin:x").
 Result<StreamNeeds> needs_of(const std::string& model);
 
-// The words of a tenant as far as they can be told to be wrong without opening anything. Errors: kUsage, kUnsupported
-// (an engine that is unknown or not built).
+// The words of a tenant as far as they can be told to be wrong without opening anything; its source is for
+// check_source (tenants/frame_stream.h). Errors: kUsage, kUnsupported (an engine that is not built, a device that
+// suits no model or engine, a core that is not there), kNotFound (a model or weights).
 Result<void> check_tenant(const TenantSpec& tenant);
 
 // Whether that model takes LiDAR sweeps; false of a name that is none.

@@ -76,6 +76,8 @@ class TenantRun {
     STROBE_ASSIGN(const StreamNeeds needs, needs_of(spec_.model));
     STROBE_ASSIGN(stream_, open_stream(spec_.source, needs, place_.cell->seed));
     STROBE_ASSIGN(task_, open_task(spec_, stream_->frame(0)));
+    if (spec_.memory_limit > 0 && place_.cell->isolation == Isolation::kThreads)
+      note(spec_.name + ": memory_limit is not watched among threads; it is that of a process (isolation: processes)");
     for (const std::string& text : stream_->notes()) note(text);
     for (const std::string& text : task_->notes()) note(text);
     record_facts();

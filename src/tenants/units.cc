@@ -29,8 +29,11 @@ Result<double> parse(std::string_view text, std::initializer_list<Unit> units, c
 }  // namespace
 
 Result<double> parse_duration(std::string_view text) {
-  return parse(text, {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}},
-               "a time with its unit, as 250us, 5ms, 1.5s, 2min or 1h");
+  STROBE_ASSIGN(const double seconds, parse(text, {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}},
+                                            "a time with its unit, as 250us, 5ms, 1.5s, 2min or 1h"));
+  constexpr double kYear = 365.0 * 24 * 3600;  // nanoseconds of it fit into 64 bits
+  if (seconds > kYear) return usage_error(fmt::format("\"{}\": more than a year", text));
+  return seconds;
 }
 
 Result<double> parse_rate(std::string_view text) {

@@ -47,13 +47,39 @@ class Experiment(unittest.TestCase):
         for change, words in (("a.cores=x", ("tenant a", "cores 'x'", "0-3")),
                               ("b.source=${STROBE_NO_SUCH_NAME}/x.bin", ("tenant b", "source", "STROBE_NO_SUCH_NAME")),
                               ("a.weights=${STROBE_NO_SUCH_NAME}", ("tenant a", "weights", "STROBE_NO_SUCH_NAME")),
-                              ("hang_timeout=0s", ("hang_timeout", "more than 0"))):
+                              ("hang_timeout=0s", ("hang_timeout", "more than 0")),
+                              ("b.source=nosuch.mp4", ("tenant b", "nosuch.mp4", "no such file")),
+                              ("a.cores=" + str(max(os.sched_getaffinity(0)) + 1), ("tenant a", "is not there")),
+                              ("a.source.weather=rain", ("tenant a", "weather falls on LiDAR sweeps"))):
             with self.subTest(change):
                 done = strobe("run", self.write(TWO), "-o", self.folder / "out", "--set", change)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
                 for word in words:
                     self.assertIn(word, done.stderr)
+                self.assertFalse((self.folder / "out").exists())
+
+    @unittest.skipUnless(built_engines(), "no engine is built")
+    def test_what_networks_need_is_asked_before_any_cell_runs(self):
+        engine = built_engines()[0]
+        picture = self.folder / "street.jpg"
+        picture.write_bytes(b"never opened")
+        root = DATA / "sensors/nuscenes"
+        cases = [(f"model: persn-tiny, source: {picture}", "did you mean person-tiny?"),
+                 (f"model: pointpilars, source: {picture}", "did you mean pointpillars"),
+                 (f"model: person-tiny, weights: nosuch.safetensors, source: {picture}", "nosuch.safetensors: no such file"),
+                 (f"model: pointpillars-small, source: {picture}", "no LiDAR sweeps in it")]
+        if root.exists():
+            cases += [(f"model: person-tiny, source: {{path: {root}, scene: scene-9999}}", "no scene \"scene-9999\""),
+                      (f"model: person-tiny, source: {{path: {root}, channels: [CAM_FRNT]}}", "did you mean CAM_FRONT?")]
+        for words, expected in cases:
+            with self.subTest(words):
+                path = self.write(f"tenants:\n  - {{name: a, engine: {engine}, {words}}}\ngrid: {{policy: [fifo, edf]}}\n")
+                done = strobe("run", path, "-o", self.folder / "out")
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+                self.assertIn(f"{path}: tenant a: ", done.stderr)
+                self.assertIn(expected, done.stderr)
                 self.assertFalse((self.folder / "out").exists())
 
     def test_a_grid_leaves_every_file(self):
@@ -90,8 +116,12 @@ class Experiment(unittest.TestCase):
         self.run_grid(text)
         before = {path: path.stat().st_mtime_ns for path in (self.folder / "out").glob("*/trace.sqlite")}
         self.assertEqual(len(before), 2)
+        times = [(row["start_time"], row["seconds"]) for row in self.rows(self.folder / "out" / "param_mapping.csv")]
+        self.assertTrue(all(start and float(seconds) > 1 for start, seconds in times), times)
         self.run_grid(text)
         self.assertEqual(before, {path: path.stat().st_mtime_ns for path in before})
+        self.assertEqual(times, [(row["start_time"], row["seconds"])
+                                 for row in self.rows(self.folder / "out" / "param_mapping.csv")])
         # One more value: the cells that are the same stay.
         self.run_grid(TWO + "grid: {policy: [fifo, edf, exclusive]}\n")
         self.assertEqual(before, {path: path.stat().st_mtime_ns for path in before})
@@ -126,6 +156,25 @@ grid:
         delays = self.rows(self.folder / "out" / cell["cell"] / "delays_0.csv")
         self.assertGreater(len(delays), 10)
         self.assertEqual({row["tenant"] for row in delays}, {"a", "b"})
+
+    def test_a_thread_that_ends_the_process_leaves_the_trace(self):
+        result = self.run_grid(TWO.replace("rate: 40,", "rate: 40, queue: 100, fault: {kind: exit, after: 20},"), code=1)
+        cell = result["cells"][0]
+        self.assertEqual((cell["status"], cell["reason"]), ("failed", "its process ended by itself (exit 7)"))
+        self.assertGreater(len(self.rows(self.folder / "out" / cell["cell"] / "delays_0.csv")), 10)
+        left = {path.name for path in (self.folder / "out" / cell["cell"]).iterdir()}
+        self.assertIn("trace.sqlite", left)
+        self.assertFalse({"spool", "predictions"} & left, left)
+
+    def test_notes_name_a_sensor_that_repeats_and_a_limit_that_nobody_watches(self):
+        text = TWO.replace("rate: 50,", "rate: 50, queue: 100, fault: {kind: sensor-repeats, after: 20},")
+        notes = self.run_grid(text)["cells"][0]["figures"]["notes"]
+        # Frame 19 was the last new one; in the window, from 5 on, all of those behind it repeat it.
+        self.assertIn("a: in 35 of 50 frames the sensor gave the input of the one before again", notes)
+        self.assertFalse([note for note in notes if note.startswith("b: in ")], notes)
+        limited = self.run_grid(TWO.replace("rate: 40,", "rate: 40, memory_limit: 1GiB,"))["cells"][0]["tenants"]
+        self.assertEqual([len(tenant["notes"]) for tenant in limited], [0, 1])
+        self.assertIn("b: memory_limit is not watched among threads", limited[1]["notes"][0])
 
     def test_a_cell_that_takes_too_long_is_ended(self):
         result = self.run_grid("time_limit: 1s\n" + TWO.replace("duration: 1s", "duration: 30s"), code=1)
@@ -492,7 +541,9 @@ grid:
 
     def test_the_last_line_names_a_trace(self):
         """The first cell dies before it has recorded a frame, or all do."""
-        missing, there = "{name: gone, b.source: /nonexistent.jpg}", "{name: there, b.source: synthetic}"
+        empty = self.folder / "empty"
+        empty.mkdir()
+        missing, there = f"{{name: gone, b.source: {empty}}}", "{name: there, b.source: synthetic}"
         for axis, last in ((f"[{missing}, {there}]", "001"), (f"[{missing}]", None)):
             text = TWO.replace("duration: 1s", "duration: 300ms") + f"grid: {{what: {axis}}}\n"
             done = strobe("run", self.write(text), "-o", self.folder / "out", "--again", "--quiet")

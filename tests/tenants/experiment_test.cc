@@ -174,13 +174,52 @@ TEST(ExperimentTest, ErrorsNameTheirPlace) {
               StartsWith("1:42: expected a whole number from 1 to 100"));
 }
 
+TEST(ExperimentTest, WordsThatPlantNothingAreRefused) {
+  EXPECT_THAT(error_of("tenants: [{name: a, model: m, fault: {kind: crash}}]"), HasSubstr("expected after: FRAMES"));
+  EXPECT_EQ(error_of("tenants: [{name: a, model: m, fault: {kind: none}}]"), "");
+  EXPECT_THAT(error_of("duration: 1s\nwarmup: 1s\ntenants: [{name: a, model: m, offset: 2s}]"),
+              HasSubstr("tenant a: offset: expected less than warmup and duration together (2 s)"));
+  EXPECT_EQ(error_of("duration: 1s\nwarmup: 1s\ntenants: [{name: a, model: m, offset: 1900ms}]"), "");
+  for (const char* name : {"all", "defaults"})
+    EXPECT_THAT(error_of(std::string("tenants: [{model: m, name: ") + name + "}]"), StartsWith("1:28: name '"));
+}
+
+TEST(ExperimentTest, AKeyOfASourceThatIsOneWordLeavesItsKind) {
+  const auto source = [](const std::string& written) {
+    const auto experiment =
+        read("tenants: [{name: a, model: m, source: '" + written + "'}]\ngrid: {a.source.reliable: [true]}");
+    return experiment ? experiment->cells[0].spec.tenants[0].source : SourceSpec{};
+  };
+  EXPECT_EQ(source("synthetic").kind, SourceSpec::Kind::kSynthetic);
+  EXPECT_EQ(source("ros2:/LIDAR_TOP").kind, SourceSpec::Kind::kRos2);
+  EXPECT_EQ(source("ros2:/LIDAR_TOP").path, "/LIDAR_TOP");
+  EXPECT_TRUE(source("ros2:/LIDAR_TOP").reliable);
+  EXPECT_EQ(source("x.mcap").path, "/base/x.mcap");
+}
+
+TEST(ExperimentTest, FilesOfModelsStartAtTheFilesFolder) {
+  const auto model = [](const std::string& written) {
+    const auto experiment = read("tenants: [{name: a, model: '" + written + "'}]");
+    return experiment ? experiment->cells[0].spec.tenants[0].model : experiment.error().message();
+  };
+  EXPECT_EQ(model("net.onnx"), "/base/net.onnx");
+  EXPECT_EQ(model("nets/small"), "/base/nets/small");
+  EXPECT_EQ(model("/elsewhere/net.cfg"), "/elsewhere/net.cfg");
+  ::setenv("STROBE_TEST_ROOT", "/elsewhere", 1);
+  EXPECT_EQ(model("${STROBE_TEST_ROOT}/net.json"), "/elsewhere/net.json");
+  EXPECT_EQ(model("resnet18"), "resnet18");
+  EXPECT_EQ(model("spin:5ms/3"), "spin:5ms/3");
+}
+
 TEST(ExperimentTest, ErrorsOfTheGridNameTheirPlace) {
   EXPECT_EQ(error_of(std::string(kTwo) + "grid:\n  zebra.rate: [5]"),
             "3:16: grid: zebra.rate: no tenant 'zebra'; there are: a, b, all");
   EXPECT_THAT(error_of(std::string(kTwo) + "grid:\n  policy: fifo"), HasSubstr("expected a list of values"));
   EXPECT_THAT(error_of(std::string(kTwo) + "grid:\n  policy: [fifo, fifo]"), HasSubstr("stands here twice"));
   EXPECT_THAT(error_of(std::string(kTwo) + "grid:\n  policy: [fifo, quick]"),
-              HasSubstr("there is no policy \"quick\""));
+              StartsWith("3:18: cell policy=quick: there is no policy \"quick\""));
+  EXPECT_THAT(error_of(std::string(kTwo) + "grid:\n  a.quue: [1]"),
+              StartsWith("3:3: cell a.quue=1: tenant 0: no key 'quue'"));
   EXPECT_THAT(error_of(std::string(kTwo) + "repeat: 10000\ngrid:\n  a.queue: [1, 2]"),
               HasSubstr("more than 10000 cells"));
 }
@@ -196,7 +235,7 @@ TEST(UnitsTest, Durations) {
   EXPECT_DOUBLE_EQ(*parse_duration("250us"), 250e-6);
   EXPECT_DOUBLE_EQ(*parse_duration("1.5 s"), 1.5);
   EXPECT_DOUBLE_EQ(*parse_duration("2min"), 120);
-  for (const char* wrong : {"", "5", "ms", "-5ms", "5 mss", "nans", "infs", "1e999s"})
+  for (const char* wrong : {"", "5", "ms", "-5ms", "5 mss", "nans", "infs", "1e999s", "1e300s", "9000h"})
     EXPECT_FALSE(parse_duration(wrong)) << wrong;
 }
 
