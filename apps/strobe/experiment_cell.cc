@@ -117,6 +117,7 @@ Result<Json> write_results(const trace::Timeline& timeline, const tenants::Cell&
     figures["notes"].push_back(trace.error().to_string());
     return figures;
   }
+  for (const std::string& note : analyze::repeated_input_notes(*trace)) figures["notes"].push_back(note);
   for (const analyze::TenantFrame& frame : trace->frames)
     if (frame.finished())
       delays[{trace->tenants[static_cast<size_t>(frame.tenant)].name, frame.id}] =

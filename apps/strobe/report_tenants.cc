@@ -44,8 +44,12 @@ void TenantsCollector::add(const std::string& label, const trace::Timeline& time
     if (const auto tenants = cell.find("tenants"); tenants != cell.end() && tenants->is_array())
       for (const Json& tenant : *tenants) {
         if (!tenant.is_object() || !tenant.contains("notes") || !tenant["notes"].is_array()) continue;
+        const std::string who = text_of(tenant, "name") + ": ";
         for (const Json& note : tenant["notes"])
-          if (note.is_string()) run.notes.push_back(text_of(tenant, "name") + ": " + note.get<std::string>());
+          if (note.is_string()) {
+            const auto text = note.get<std::string>();
+            run.notes.push_back(text.starts_with(who) ? text : who + text);
+          }
       }
   }
   scenes_.add(label, timeline, trace.parent_path(), run.notes);

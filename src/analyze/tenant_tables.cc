@@ -116,6 +116,16 @@ std::vector<Repeats> repeated_inputs(const TenantTrace& trace) {
 
 }  // namespace
 
+std::vector<std::string> repeated_input_notes(const TenantTrace& trace) {
+  std::vector<std::string> notes;
+  const std::vector<Repeats> repeats = repeated_inputs(trace);
+  for (size_t t = 0; t < repeats.size(); ++t)
+    if (repeats[t].again > 0)
+      notes.push_back(trace.tenants[t].name + ": in " + std::to_string(repeats[t].again) + " of " +
+                      std::to_string(repeats[t].frames) + " frames the sensor gave the input of the one before again");
+  return notes;
+}
+
 Table tenant_summary(const TenantTrace& trace) {
   Table table("Tenants", {{"tenant", "", 0},
                           {"model", "", 0},
@@ -163,12 +173,6 @@ Table tenant_summary(const TenantTrace& trace) {
       table.notes.push_back(tenant.name + ": p99 of " + std::to_string(latency_ms.size()) +
                             " frames says little; 100 are needed");
   }
-  const std::vector<Repeats> repeats = repeated_inputs(trace);
-  for (size_t t = 0; t < repeats.size(); ++t)
-    if (repeats[t].again > 0)
-      table.notes.push_back(trace.tenants[t].name + ": in " + std::to_string(repeats[t].again) + " of " +
-                            std::to_string(repeats[t].frames) +
-                            " frames the sensor gave the input of the one before again");
   if (trace.lost_records > 0)
     table.notes.push_back("the recording lost or could not read " + std::to_string(trace.lost_records) + " records");
   return table;

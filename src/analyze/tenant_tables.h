@@ -1,6 +1,9 @@
 // What a run of several tenants came to, frame by frame and tenant by tenant.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "analyze/tenant_trace.h"
 #include "base/table.h"
 #include "strobe/trace/timeline.h"
@@ -25,6 +28,9 @@ Table tenant_delays(const TenantTrace& trace, const trace::Timeline& timeline);
 // One row a tenant: tenant, model, frames (due), finished, late, dropped, overwritten, lost, not_sent, fps, p50_ms,
 // p99_ms, max_ms, deadline_ms, miss_share (of all frames due: late, dropped, overwritten, lost, failed, not sent).
 Table tenant_summary(const TenantTrace& trace);
+
+// Of which tenants a sensor gave in frames of the window the same input as in the one before, though it has others.
+std::vector<std::string> repeated_input_notes(const TenantTrace& trace);
 
 // One row an operation of the window in the columns of pPerf's layer_timings_<i>.csv (times in ns and ms): Input,
 // Model, Layer, Start Timestamp, End Timestamp, Elapsed Time, GPU Turnaround Time, GPU Computation Time, GPU Wait Time,

@@ -73,6 +73,7 @@ Result<TenantRun> tenant_run(std::string label, const trace::Timeline& timeline)
   STROBE_ASSIGN(analyze::TenantTrace trace, analyze::tenant_trace(timeline));
   TenantRun run;
   run.label = std::move(label);
+  run.notes = analyze::repeated_input_notes(trace);
   STROBE_ASSIGN(auto groups, analyze::latency_groups(timeline, "frame"));
   run.latencies = {analyze::experiment_factors(timeline), std::move(groups), run.label};
   run.data = {{"policy", analyze::serve_policy_name(trace.policy)},

@@ -168,7 +168,7 @@ grid:
 
     def test_notes_name_a_sensor_that_repeats_and_a_limit_that_nobody_watches(self):
         text = TWO.replace("rate: 50,", "rate: 50, queue: 100, fault: {kind: sensor-repeats, after: 20},")
-        notes = self.run_grid(text)["cells"][0]["figures"]["notes"]
+        notes = self.run_grid(text)["cells"][0]["notes"]
         # Frame 19 was the last new one; in the window, from 5 on, all of those behind it repeat it.
         self.assertIn("a: in 35 of 50 frames the sensor gave the input of the one before again", notes)
         self.assertFalse([note for note in notes if note.startswith("b: in ")], notes)
