@@ -15,12 +15,14 @@
 #include <vector>
 
 #include "analyze/gpu_use.h"
+#include "base/gpu_words.h"
 #include "base/suggest.h"
 #include "collect/injection.h"
 #include "collect/machine.h"
 #include "collect/os_facts.h"
 #include "collect/program.h"
 #include "command.h"
+#include "gpu/replay_choice.h"
 #include "gpu/timeline/gpu_timeline.h"
 #include "gpu_samplers.h"
 #include "gpu_use_text.h"
@@ -73,9 +75,9 @@ class RecordCommand : public Command {
   void declare(CLI::App& app) override {
     app.add_option("command", command_, "The program and its arguments, after --")->required();
     app.add_option("-o,--output", output_, "Trace file to write")->capture_default_str();
-    app.add_option("--collect", collect_, "What is collected: nvtx, itt, gpu, os; several with commas")
-        ->delimiter(',')
-        ->capture_default_str();
+    collected_ = app.add_option("--collect", collect_, "What is collected: nvtx, itt, gpu, os; several with commas")
+                     ->delimiter(',')
+                     ->capture_default_str();
     app.add_option("--period-ms", period_ms_, "Time between two samples of the operating system's figures")
         ->capture_default_str();
     app.add_option("--gpu-period-ms", gpu_period_ms_, "Time between two samples of the GPUs' figures")
@@ -90,6 +92,10 @@ class RecordCommand : public Command {
         "--gpu-graph-nodes", graph_nodes_,
         "Each kernel of a CUDA graph, under the layer in which it was captured, instead of one piece a launch; "
         "slows graphs down");
+    app.add_flag(
+        "--gpu-replay-metrics", replay_,
+        "Instead of all else: the hardware counters of each kernel, by running it several times alone; all of "
+        "them, or =LIST with commas. No times; `strobe kernels TRACE --replay-metrics` brings them to a trace");
     app.add_option("--ring-kib", ring_kib_, "Buffer of each thread; what finds it full is dropped and counted")
         ->capture_default_str();
     app.add_flag("--block", block_, "Wait instead of dropping where a buffer is full");
@@ -135,6 +141,7 @@ class RecordCommand : public Command {
     for (const auto& one : collect_)
       if (std::find(known.begin(), known.end(), one) == known.end())
         return usage_error("--collect '" + one + "'; " + suggest(one, known));
+    if (!replay_.empty()) return make_replay_collectors();
     const auto wants = [this](const char* one) {
       return std::find(collect_.begin(), collect_.end(), one) != collect_.end();
     };
@@ -158,6 +165,24 @@ class RecordCommand : public Command {
           gpu::SamplerOptions{.folder = spool_, .period = std::chrono::milliseconds(gpu_period_ms_)}, metrics_us));
     if (wants("os"))
       collectors.push_back(collect::make_os_collector({.period_ns = static_cast<int64_t>(period_ms_ * 1e6)}));
+    return collectors;
+  }
+
+  // Times beside replayed kernels would be no times of the program: ranges, samples and figures of processes are left
+  // out.
+  Result<Collectors> make_replay_collectors() {
+    if (replay_ == "true") replay_ = "all";  // without a list
+    if (const auto figures = gpu::parse_replay_figures(replay_); !figures)
+      return std::move(figures.error().at("--gpu-replay-metrics"));
+    if (collected_->count() > 0 || metrics_ || graph_nodes_ || metrics_period_->count() > 0)
+      return usage_error(
+          "--gpu-replay-metrics: records nothing else, so it goes with neither --collect nor --gpu-metrics");
+    collect_ = {"gpu-replay"};
+    spool_ = folder_.empty() ? fs::path(output_ + ".spool") : fs::path(folder_);
+    Collectors collectors;
+    STROBE_ASSIGN(auto made, collect::make_injection_collector(
+                                 {.folder = spool_, .nvtx = false, .itt = false, .gpu = true, .gpu_replay = replay_}));
+    collectors.push_back(std::move(made));
     return collectors;
   }
 
@@ -289,6 +314,15 @@ class RecordCommand : public Command {
 
   // A process that used CUDA, and was not collected.
   void tell_gpu_off(const trace::Timeline& timeline) const {
+    for (const auto& [key, value] : timeline.facts)
+      if (key.starts_with("gpu.replay.") && value.starts_with("off: "))
+        fmt::print(stderr, "strobe: note: replay of kernels of process {} is {}\n", key.substr(key.rfind('.') + 1),
+                   value);
+    for (const Table& table : timeline.tables)
+      if (table.title() == gpu_words::kReplayTitle && !quiet_) {
+        fmt::print(stderr, "strobe: counters of {} kernels\n", table.row_count());
+        for (const std::string& note : table.notes) fmt::print(stderr, "strobe: note: {}\n", note);
+      }
     for (auto it = timeline.facts.lower_bound("gpu.collection."); it != timeline.facts.end(); ++it) {
       if (!it->first.starts_with("gpu.collection.")) break;
       if (it->second != "on")
@@ -308,7 +342,8 @@ class RecordCommand : public Command {
   double period_ms_ = 10;
   int gpu_period_ms_ = 100, metrics_us_ = gpu::kMetricsPeriodUs;
   bool metrics_ = false, graph_nodes_ = false;
-  CLI::Option* metrics_period_ = nullptr;
+  std::string replay_;
+  CLI::Option *metrics_period_ = nullptr, *collected_ = nullptr;
   size_t ring_kib_ = 1024;
   bool block_ = false, quiet_ = false;
   std::string wait_ = "all", folder_, format_ = "text";

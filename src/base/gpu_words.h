@@ -42,6 +42,15 @@ inline constexpr const char* kL2ToSm = "l2_to_sm_bytes_per_s";  // what SMs read
 inline constexpr const char* kMetrics[] = {kSmBusy, kOccupancy, kIssue,     kTensor, kFma,
                                            kFp64,   kDramRead,  kDramWrite, kL2Hit,  kL2ToSm};
 
+// The table of replayed kernels in a trace, and its first columns; the others are figures.
+inline constexpr const char* kReplayTitle = "GPU replay";
+inline constexpr const char* kReplayPid = "pid";
+inline constexpr const char* kReplayDevice = "device";
+inline constexpr const char* kReplayLaunch = "launch";
+inline constexpr const char* kReplayKernel = "kernel";
+inline constexpr const char* kReplayGrid = "grid";
+inline constexpr const char* kReplayBlock = "block";
+
 // Of all processes together whose numbers could not be matched with processes here.
 inline constexpr const char* kUnmatchedMemory = "unmatched_processes_memory_bytes";
 inline constexpr const char* kUnmatchedSm = "unmatched_processes_sm_percent";

@@ -253,9 +253,28 @@ struct GraphNode {
   void fields(auto&& field) { field(time), field(thread), field(node), field(original), field(type); }
 };
 
+// A kernel that was run again and again for its counters; its figures follow it.
+struct ReplayedKernel {
+  uint64_t order = 0;  // in its process, from 1
+  uint32_t device = 0, thread = 0;
+  TextId name;  // mangled; 0: its launch could not be matched
+  std::array<uint32_t, 3> grid{}, block{};
+  void fields(auto&& field) {
+    field(order), field(device), field(thread), field(name);
+    for (auto* three : {&grid, &block})
+      for (uint32_t& size : *three) field(size);
+  }
+};
+struct ReplayedValue {
+  uint64_t order = 0;
+  TextId figure;
+  double value = 0;
+  void fields(auto&& field) { field(order), field(figure), field(value); }
+};
+
 // The place in this list is what the log writes: new kinds go to the end.
 using Record = std::variant<TextDefinition, Fact, ClockPair, FunctionName, Kernel, Copy, Set, Call, Sync, EventRecorded,
                             Overhead, External, Marker, Device, Context, Stream, ObjectName, GraphLaunch, Memory,
-                            MemoryPool, Environment, Complete, Loss, Sample, End, Metric, GraphNode>;
+                            MemoryPool, Environment, Complete, Loss, Sample, End, Metric, GraphNode, ReplayedKernel, ReplayedValue>;
 
 }  // namespace strobe::gpu

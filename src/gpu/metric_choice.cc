@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/gpu_words.h"
-#include "gpu/cupti_errors.h"
 
 namespace strobe::gpu {
 namespace {
@@ -53,67 +52,27 @@ const std::vector<Figure>& figures() {
 
 }  // namespace
 
-MetricChoice::Host::~Host() {
-  auto params = cupti::sized<cupti::HostObject>();
-  params.host = object;
-  cupti->host_deinitialize(&params);
-}
-
-Result<std::unique_ptr<MetricChoice::Host>> MetricChoice::set_up(const std::vector<const char*>& names,
-                                                                 std::vector<uint8_t>& configuration,
-                                                                 size_t& passes) const {
-  auto start = cupti::sized<cupti::HostInitialize>();
-  start.type = cupti::kPmSampling;
-  start.chip = chip_.c_str();
-  start.availability = availability_.empty() ? nullptr : availability_.data();
-  if (const auto code = cupti_->host_initialize(&start); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  auto host = std::make_unique<Host>(*cupti_, start.host);
-  auto add = cupti::sized<cupti::HostAddMetrics>();
-  std::vector<const char*> wanted = names;
-  add.host = host->object, add.names = wanted.data(), add.count = wanted.size();
-  if (const auto code = cupti_->host_add_metrics(&add); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  auto size = cupti::sized<cupti::HostImageSize>();
-  size.host = host->object;
-  if (const auto code = cupti_->host_image_size(&size); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  configuration.assign(size.size, 0);
-  auto image = cupti::sized<cupti::HostImage>();
-  image.host = host->object, image.size = configuration.size(), image.image = configuration.data();
-  if (const auto code = cupti_->host_image(&image); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  auto count = cupti::sized<cupti::HostPasses>();
-  count.size = configuration.size(), count.image = configuration.data();
-  if (const auto code = cupti_->host_passes(&count); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  passes = count.passes;
-  return host;
-}
-
 Result<MetricChoice> MetricChoice::make(const CuptiMetrics& cupti, std::string chip,
                                         std::vector<uint8_t> availability) {
-  MetricChoice choice(cupti, std::move(chip), std::move(availability));
-  {
-    auto start = cupti::sized<cupti::HostInitialize>();
-    start.type = cupti::kPmSampling;
-    start.chip = choice.chip_.c_str();
-    start.availability = choice.availability_.empty() ? nullptr : choice.availability_.data();
-    if (const auto code = cupti.host_initialize(&start); code != cupti::kSuccess)
-      return unsupported("counters of " + choice.chip_ + ": " + cupti_error(code));
-    const Host host(cupti, start.host);
-  }
+  MetricChoice choice(std::move(chip), std::move(availability));
+  const auto make = [&](std::vector<const char*> names) {
+    return MetricHost::make(cupti, cupti::kPmSampling, choice.chip_, choice.availability_, std::move(names));
+  };
+  if (const auto known = make({}); !known)
+    return unsupported("counters of " + choice.chip_ + ": " + known.error().to_string());
   for (const Figure& figure : figures()) {
     std::string why = "not known of " + choice.chip_;
     bool taken = false;
     for (const char* metric : figure.metrics) {
       std::vector<const char*> names = choice.names();
       names.push_back(metric);
-      std::vector<uint8_t> configuration;
-      size_t passes = 0;
-      auto host = choice.set_up(names, configuration, passes);
+      auto host = make(std::move(names));
       if (!host) continue;
-      if (passes != 1) {
+      if ((*host)->passes() != 1) {
         why = "does not fit into one pass with the others on " + choice.chip_;
         continue;
       }
       choice.metrics_.push_back({figure.name, metric, figure.scale});
-      choice.configuration_ = std::move(configuration);
       choice.host_ = std::move(*host);
       taken = true;
       break;
@@ -131,15 +90,7 @@ std::vector<const char*> MetricChoice::names() const {
 }
 
 bool MetricChoice::evaluate(std::span<const uint8_t> image, size_t sample, std::vector<double>& values) const {
-  std::vector<const char*> wanted = names();
-  values.assign(metrics_.size(), 0);
-  auto params = cupti::sized<cupti::HostEvaluate>();
-  params.host = host_->object;
-  params.image = image.data(), params.image_size = image.size();
-  params.index = sample;
-  params.names = wanted.data(), params.count = wanted.size();
-  params.values = values.data();
-  if (cupti_->host_evaluate(&params) != cupti::kSuccess) return false;
+  if (!host_->evaluate(image, sample, values)) return false;
   for (size_t i = 0; i < values.size(); ++i) values[i] *= metrics_[i].scale;
   return true;
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cupti_metrics.h"
+#include "gpu/metric_host.h"
 #include "strobe/base/result.h"
 
 namespace strobe::gpu {
@@ -31,7 +31,7 @@ class MetricChoice {
   // By figure: why there is none.
   const std::map<std::string, std::string>& left_out() const { return left_out_; }
   // What the hardware is set up with.
-  const std::vector<uint8_t>& configuration() const { return configuration_; }
+  const std::vector<uint8_t>& configuration() const { return host_->configuration(); }
   // One a metric; what a call into the library takes.
   std::vector<const char*> names() const;
   // The figures of one sample of a counter data image, in the order of metrics(); not a number: none in this sample.
@@ -39,26 +39,14 @@ class MetricChoice {
   bool evaluate(std::span<const uint8_t> image, size_t sample, std::vector<double>& values) const;
 
  private:
-  struct Host {
-    const CuptiMetrics* cupti;
-    void* object;
-    Host(const CuptiMetrics& table, void* made) : cupti(&table), object(made) {}
-    Host(const Host&) = delete;
-    Host& operator=(const Host&) = delete;
-    ~Host();
-  };
-  MetricChoice(const CuptiMetrics& cupti, std::string chip, std::vector<uint8_t> availability)
-      : cupti_(&cupti), chip_(std::move(chip)), availability_(std::move(availability)) {}
-  // A host object with these metrics, and their configuration. Errors: kUnsupported, with CUPTI's code.
-  Result<std::unique_ptr<Host>> set_up(const std::vector<const char*>& names, std::vector<uint8_t>& configuration,
-                                       size_t& passes) const;
+  MetricChoice(std::string chip, std::vector<uint8_t> availability)
+      : chip_(std::move(chip)), availability_(std::move(availability)) {}
 
-  const CuptiMetrics* cupti_;
   std::string chip_;
-  std::vector<uint8_t> availability_, configuration_;
+  std::vector<uint8_t> availability_;
   std::vector<ChosenMetric> metrics_;
   std::map<std::string, std::string> left_out_;
-  std::unique_ptr<Host> host_;
+  std::unique_ptr<MetricHost> host_;
 };
 
 }  // namespace strobe::gpu

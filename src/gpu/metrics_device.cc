@@ -5,6 +5,7 @@
 
 #include "gpu/collector.h"
 #include "gpu/cupti_errors.h"
+#include "gpu/device_support.h"
 
 namespace strobe::gpu {
 namespace {
@@ -16,21 +17,6 @@ constexpr int64_t kClockSlack_ns = 1'000'000;
 constexpr uint64_t kMostFailures = 10;  // in a row
 constexpr int kMostImages = 64;         // at one look
 
-std::string why_not(const cupti::DeviceSupported& level) {
-  const std::pair<int, const char*> reasons[] = {
-      {level.architecture, "its architecture is too old"},
-      {level.vgpu, level.vgpu == cupti::kLevelDisabled ? "the hypervisor of this virtual GPU does not allow profiling"
-                                                       : "it is a virtual GPU"},
-      {level.confidential, "confidential computing is on"},
-      {level.sli, "SLI is on"},
-      {level.mining_card, "it is a mining card"},
-      {level.wsl, "WSL does not support it"},
-  };
-  for (const auto& [one, text] : reasons)
-    if (one == cupti::kLevelUnsupported || one == cupti::kLevelDisabled) return text;
-  return "CUPTI does not say why";
-}
-
 // Chips without a clock of its own for the trigger.
 bool counts_cycles(const std::string& chip) {
   return chip.starts_with("TU") || chip == "GA100";
@@ -40,22 +26,8 @@ bool counts_cycles(const std::string& chip) {
 
 Result<std::unique_ptr<MetricsDevice>> MetricsDevice::open(const CuptiMetrics& cupti, const CudaDevice& device,
                                                            uint64_t period_ns) {
-  if (cupti.initialize != nullptr) {
-    auto params = cupti::sized<cupti::ProfilerInitialize>();
-    if (const auto code = cupti.initialize(&params); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  }
-  auto chip = cupti::sized<cupti::ChipName>();
-  chip.device = static_cast<size_t>(device.number);
-  if (const auto code = cupti.chip_name(&chip); code != cupti::kSuccess || chip.name == nullptr)
-    return unsupported("the chip's name: " + cupti_error(code));
-  const std::string name = chip.name;
-  if (cupti.device_supported != nullptr) {
-    auto level = cupti::sized<cupti::DeviceSupported>();
-    level.device = device.handle, level.api = cupti::kApiPmSampling;
-    if (const auto code = cupti.device_supported(&level);
-        code == cupti::kSuccess && level.supported != cupti::kLevelSupported && level.supported != cupti::kLevelUnknown)
-      return unsupported("counters of this device (" + name + ") cannot be sampled: " + why_not(level));
-  }
+  STROBE_ASSIGN(const std::string name, chip_of(cupti, device.number));
+  STROBE_TRY(check_support(cupti, device.handle, name, cupti::kApiPmSampling));
   std::vector<uint8_t> availability;
   if (cupti.pm_availability != nullptr) {
     auto image = cupti::sized<cupti::PmAvailability>();

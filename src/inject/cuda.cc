@@ -3,8 +3,11 @@
 // opens the library and calls the other two.
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "gpu/collector.h"
+#include "gpu/replay_choice.h"
+#include "gpu/replay_profiler.h"
 #include "inject/start.h"
 #include "record/gpu_collection.h"
 
@@ -12,6 +15,13 @@
 
 EXPORTED int InitializeInjection() {
   using namespace strobe;
+  // Kernels that are run again have no times that could stand beside ranges: nothing else is recorded then.
+  if (const char* wanted = std::getenv(gpu::kReplayVariable); wanted != nullptr && *wanted != 0) {
+    const char* folder = std::getenv(inject::kFolderVariable);
+    auto figures = gpu::parse_replay_figures(wanted);
+    if (folder == nullptr || !figures) return 0;
+    return gpu::start_replay_or_say_why({.folder = folder, .figures = std::move(*figures)}) ? 1 : 0;
+  }
   if (!inject::start_recording()) return 0;
   gpu::CollectOptions options;
   options.folder = std::getenv(inject::kFolderVariable);

@@ -44,7 +44,7 @@ class Fake {
       std::abort();
     }
     find(graph_capture, "fake_graph_capture"), find(graph_instantiate, "fake_graph_instantiate");
-    find(graph_launch, "fake_graph_launch");
+    find(context, "fake_context"), find(graph_launch, "fake_graph_launch");
     find(launch, "fake_launch"), find(synchronize, "fake_synchronize"), find(emit, "fake_emit");
     find(now, "fake_now"), find(step_clock, "fake_step_clock"), find(enabled, "fake_enabled");
     find(driver_function_enabled, "fake_driver_function_enabled");
@@ -54,6 +54,7 @@ class Fake {
     reset();
   }
   decltype(&fake_launch) launch;
+  decltype(&fake_context) context;
   decltype(&fake_graph_capture) graph_capture;
   decltype(&fake_graph_instantiate) graph_instantiate;
   decltype(&fake_graph_launch) graph_launch;

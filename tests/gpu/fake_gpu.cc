@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "gpu/cupti_abi.h"
+#include "gpu/cupti_replay_abi.h"
 #include "gpu/fake_metrics.h"
+#include "gpu/fake_replay.h"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -143,6 +145,22 @@ void tell(uint32_t function, Graph* graph, Node* node) {
   s.callback(s.user, abi::kDomainResource, function, &resource);
 }
 
+int the_context = 0;
+
+void tell_launch(int domain, uint32_t function, int site, const FakeLaunch& launch) {
+  State& s = state();
+  if (s.callback == nullptr || s.called_back.count({domain, function}) == 0) return;
+  const abi::DirectLaunch params{nullptr, {{80, 1, 1}, {256, 1, 1}}};
+  int result = 0;
+  abi::CallbackData data{};
+  data.site = site;
+  data.params = &params;
+  data.return_value = &result;
+  data.symbol = launch.kernel;
+  data.context = &the_context;
+  s.callback(s.user, domain, function, &data);
+}
+
 void put_operation(const FakeLaunch& launch, uint32_t stream, uint32_t number, uint64_t start, uint64_t end,
                    uint64_t node, uint32_t graph) {
   if (launch.kernel != nullptr) {
@@ -238,6 +256,7 @@ EXPORTED void fake_reset() {
   s.callback = nullptr;
   s.called_back.clear();
   strobe::gpu::testing::forget_kernels();
+  strobe::gpu::testing::forget_replay();
 }
 
 EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
@@ -250,6 +269,14 @@ EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
     call(launch->kernel != nullptr ? kDriverLaunch : kDriverCopy, number, inner, fake_now(), true);
   }
   call(kGetDevice, ++s.correlation, begin, fake_now(), false);
+  if (launch->kernel != nullptr) {
+    // The runtime's call makes the driver's.
+    tell_launch(abi::kDomainRuntime, kLaunchFunction, abi::kCallEnter, *launch);
+    tell_launch(abi::kDomainDriver, kDriverLaunch, abi::kCallEnter, *launch);
+    strobe::gpu::testing::replay_kernel(launch->kernel, launch->duration_ns);
+    tell_launch(abi::kDomainDriver, kDriverLaunch, abi::kCallExit, *launch);
+    tell_launch(abi::kDomainRuntime, kLaunchFunction, abi::kCallExit, *launch);
+  }
   call(function_of(*launch), number, begin, fake_now(), false);
   uint64_t& free = s.stream_free[launch->stream];
   uint64_t start = std::max(begin + launch->delay_ns, free), end = start + launch->duration_ns;
@@ -261,6 +288,15 @@ EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
   return number;
 }
 
+EXPORTED void fake_context(uint32_t created) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const uint32_t function = created != 0 ? abi::kContextCreated : abi::kContextDestroyed;
+  if (s.callback == nullptr || s.called_back.count({abi::kDomainResource, function}) == 0) return;
+  const abi::ResourceData resource{&the_context, nullptr, nullptr};
+  s.callback(s.user, abi::kDomainResource, function, &resource);
+}
+
 EXPORTED void* fake_graph_capture(void* graph, const FakeLaunch* launch) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -268,7 +304,9 @@ EXPORTED void* fake_graph_capture(void* graph, const FakeLaunch* launch) {
   const uint32_t number = ++s.correlation;
   const uint64_t begin = fake_now();
   into->nodes.push_back(new_node(s, *launch, nullptr));
+  if (launch->kernel != nullptr) tell_launch(abi::kDomainRuntime, kLaunchFunction, abi::kCallEnter, *launch);
   tell(abi::kGraphNodeCreated, into, into->nodes.back());
+  if (launch->kernel != nullptr) tell_launch(abi::kDomainRuntime, kLaunchFunction, abi::kCallExit, *launch);
   call(function_of(*launch), number, begin, fake_now(), false);
   return into;
 }

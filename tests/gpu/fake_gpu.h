@@ -29,6 +29,8 @@ struct FakeLaunch {
 };
 // Makes the call's and the device's records; the call's number.
 uint32_t fake_launch(const struct FakeLaunch* launch);
+// The program's context comes (1) or goes: told to who subscribed. Kernels are replayed while it is there.
+void fake_context(uint32_t created);
 // Graphs. A launch into a stream that captures adds a node to the graph (null: begins one; gives it back): there is its
 // call and CUPTI's, and nothing happens on a device. What is instantiated has copies of the nodes; launched, it is one
 // record or one a node, all with the launch's number.

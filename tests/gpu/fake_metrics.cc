@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "gpu/cupti_metrics_abi.h"
+#include "gpu/cupti_replay_abi.h"
 #include "gpu/fake_gpu.h"
+#include "gpu/fake_replay.h"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -119,10 +121,11 @@ double wave(std::string_view metric, uint64_t start, uint64_t end) {
   return 10;
 }
 
-constexpr const char* kKnown[] = {"sm__cycles_active",       "sm__warps_active",       "sm__pipe_tensor_cycles_active",
-                                  "dram__read_throughput",   "dram__write_throughput", "sector_hit_rate",
-                                  "sm__inst_executed",       "sm__pipe_fma_cycles",    "sm__pipe_fp64_cycles",
-                                  "l1tex__m_xbar2l1tex_read"};
+constexpr const char* kKnown[] = {"sm__cycles_active",        "sm__warps_active",       "sm__pipe_tensor_cycles_active",
+                                  "dram__read_throughput",    "dram__write_throughput", "sector_hit_rate",
+                                  "sm__inst_executed",        "sm__pipe_fma_cycles",    "sm__pipe_fp64_cycles",
+                                  "l1tex__m_xbar2l1tex_read", "gpu__time_duration",     "lts__t_sector_hit_rate",
+                                  "dram__throughput",         "smsp__sass_thread_inst", "l1tex__t_requests"};
 
 struct Host {
   std::vector<std::string> names;
@@ -176,7 +179,7 @@ EXPORTED int cuptiDeviceGetChipName(abi::ChipName* params) {
   return forced("GetChipName");
 }
 EXPORTED int cuptiProfilerDeviceSupported(abi::DeviceSupported* params) {
-  if (!fits(params) || params->api != abi::kApiPmSampling) return 1;
+  if (!fits(params) || (params->api != abi::kApiPmSampling && params->api != abi::kApiRangeProfiling)) return 1;
   const std::string in_the_way = text_setting("FAKE_PM_SUPPORTED");
   const auto level = [&](const char* what) {
     return in_the_way == what ? abi::kLevelUnsupported : abi::kLevelSupported;
@@ -189,7 +192,7 @@ EXPORTED int cuptiProfilerDeviceSupported(abi::DeviceSupported* params) {
   return 0;
 }
 EXPORTED int cuptiProfilerHostInitialize(abi::HostInitialize* params) {
-  if (!fits(params) || params->type != abi::kPmSampling) return 1;
+  if (!fits(params)) return 1;
   if (setting("FAKE_PM_CHIP_UNKNOWN", 0) != 0) return 46;
   params->host = new Host;
   return 0;
@@ -234,6 +237,9 @@ EXPORTED int cuptiProfilerHostEvaluateToGpuValues(abi::HostEvaluate* params) {
   if (!fits(params)) return 1;
   Image image{};
   std::memcpy(&image, params->image, sizeof image);
+  if (image.magic == strobe::gpu::testing::kReplayMagic)
+    return strobe::gpu::testing::evaluate_replayed(params->image, params->index, params->names, params->count,
+                                                   params->values);
   if (image.magic != kMagic || params->index >= image.count) return 1;
   Sample sample{};
   std::memcpy(&sample, params->image + sizeof image + params->index * sizeof sample, sizeof sample);

@@ -97,6 +97,8 @@ int main(int argc, char** argv) {
     return status;
   }
   init(0);
+  // The context is made at the first use.
+  if (auto* context = reinterpret_cast<decltype(&fake_context)>(::dlsym(driver, "fake_context"))) context(1);
   if (how == "graph") {
     graph(driver, launches);
   } else if (how == "threads") {

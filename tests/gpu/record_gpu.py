@@ -85,6 +85,42 @@ class RecordGpu(unittest.TestCase):
         layers = {(row["layer"], row["name"].partition("(")[0]): row["count"] for row in json.loads(done.stdout)["rows"]}
         self.assertEqual(layers, {("conv1", "conv"): 30, ("fc", "gemm"): 30})
 
+    def test_counters_of_replayed_kernels_are_brought_to_a_plain_run(self):
+        self.record(PROGRAM, "300")
+        plain, self.trace = self.trace, self.trace + ".counters"
+        environment = {**os.environ, "STROBE_CUDA_LIBRARY": FAKE, "STROBE_CUPTI_LIBRARY": FAKE}
+
+        def record(*flags, code=0, **more):
+            done = subprocess.run([STROBE, "record", *flags, "-o", self.trace, "--", PROGRAM, "300"], text=True, check=False,
+                                  env={**environment, **more}, capture_output=True, timeout=120)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return done.stderr
+
+        def kernels(*arguments, code=0):
+            done = subprocess.run([STROBE, "kernels", *arguments, "--format", "json"], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return json.loads(done.stdout) if code == 0 else done.stderr
+
+        said = record("--gpu-replay-metrics=tensor_percent,global_load_requests")
+        self.assertIn("counters of 300 kernels", said)
+        self.assertIn("each kernel ran 1 time alone", said)
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM STROBE_RANGE")[0][0], 0)  # no times
+        rows = kernels(self.trace)["rows"]
+        self.assertEqual([row["launch"] for row in rows], list(range(1, 301)))
+        self.assertEqual({(row["kernel"], row["grid"], row["tensor_percent"]) for row in rows},
+                         {("gemm(float const*, float*)", "80,1,1", 80)})
+        joined = kernels(plain, "--replay-metrics", self.trace)
+        [row] = joined["rows"]
+        self.assertEqual((row["count"], row["matched"], row["tensor_percent"]), (300, 300, 80))
+        self.assertAlmostEqual(row["global_load_requests"], sum(range(1000, 1300)) / 300)
+        self.assertIn("no counters of replayed kernels", kernels(plain, "--replay-metrics", plain, code=2))
+        self.assertIn("off: CUPTI error 35: no permission", record("--gpu-replay-metrics", FAKE_RP_Enable="35"))
+        for flags, words in ((["--gpu-replay-metrics=speed"], "expected all or some of"),
+                             (["--gpu-replay-metrics", "--collect", "gpu"], "--collect"),
+                             (["--gpu-replay-metrics", "--gpu-metrics"], "--gpu-metrics")):
+            self.assertIn(words, record(*flags, code=2))
+
     def test_several_processes_and_threads(self):
         summary, _ = self.record(PROGRAM, "100", "fork")
         self.assertEqual(summary["gpu_operations"], 200)

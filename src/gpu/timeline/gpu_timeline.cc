@@ -9,6 +9,7 @@
 #include "gpu/collector.h"
 #include "gpu/log_file.h"
 #include "gpu/timeline/log_timeline.h"
+#include "gpu/timeline/replay_table.h"
 #include "record/gpu_collection.h"
 
 namespace strobe::gpu {
@@ -128,6 +129,7 @@ class Merge {
     for (size_t i = 0; i < ranges.size(); ++i)
       if (ranges.open[i] != 0 && ranges.end_ns[i] >= ended_ns) ranges.end_ns[i] = timeline_.duration_ns;
     add_facts();
+    if (!replayed_.empty()) timeline_.tables.push_back(replayed_.table(timeline_.facts));
     auto faults = std::exchange(timeline_.losses.faults, {});
     timeline_.finish();
     // Finishing again counts again what it counted before.
@@ -141,7 +143,10 @@ class Merge {
   Result<void> add(const OneLog& log) {
     const LogIndex& index = log.index;
     LogTimeline events(timeline_, places_, index, log.pid, zero_ns_ ? *zero_ns_ : zero_of_wall_clock(timeline_, index));
-    STROBE_ASSIGN(const GpuLog read, read_log(log.path, [&events](const Record& record) { events.add(record); }));
+    STROBE_ASSIGN(const GpuLog read, read_log(log.path, [&](const Record& record) {
+                    events.add(record);
+                    replayed_.add(log.pid, record);
+                  }));
     events.finish(summary_);
     for (const auto& [kind, count] : read.faults) timeline_.losses.faults[kind] += count;
     for (const auto& [kind, count] : index.losses) {
@@ -199,6 +204,7 @@ class Merge {
   Places places_;
   const std::optional<int64_t> zero_ns_;
   GpuSummary summary_;
+  ReplayTable replayed_;
   uint64_t steps_ = 0;
   int64_t uncertainty_ns_ = 0;
 };

@@ -44,6 +44,8 @@ std::string function_name(std::string name) {
   return name;
 }
 
+}  // namespace
+
 std::string demangled(const std::string& name) {
   constexpr size_t kLongest = 16 << 10;
   if (!name.starts_with("_Z") || name.size() > kLongest) return name;
@@ -52,8 +54,6 @@ std::string demangled(const std::string& name) {
                                                          &std::free);
   return status == 0 && text ? std::string(text.get()) : name;
 }
-
-}  // namespace
 
 LogTimeline::LogTimeline(trace::Timeline& timeline, Places& places, const LogIndex& index, int32_t pid, int64_t zero_ns)
     : timeline_(timeline),

@@ -62,6 +62,9 @@ class LogIndex {
   std::unordered_map<uint64_t, GraphNode> made_, copied_;  // by node
 };
 
+// A kernel's name as its source has it; what is no mangled name stays as it is.
+std::string demangled(const std::string& name);
+
 // Takes the events of one log.
 class LogTimeline {
  public:
