@@ -172,7 +172,7 @@ class RecordCommand : public Command {
   // out.
   Result<Collectors> make_replay_collectors() {
     if (replay_ == "true") replay_ = "all";  // without a list
-    if (const auto figures = gpu::parse_replay_figures(replay_); !figures)
+    if (auto figures = gpu::parse_replay_figures(replay_); !figures)
       return std::move(figures.error().at("--gpu-replay-metrics"));
     if (collected_->count() > 0 || metrics_ || graph_nodes_ || metrics_period_->count() > 0)
       return usage_error(

@@ -15,7 +15,8 @@ struct InjectionOptions {
   bool nvtx = true, itt = true;
   bool gpu = true;               // the CUDA driver loads the library; without one nothing happens
   bool gpu_graph_nodes = false;  // every kernel of a CUDA graph instead of one record a launch
-  std::string gpu_replay;  // instead of all else: the counters of each kernel by running it again; figures or "all"
+  std::string gpu_replay =
+      {};  // instead of all else: the counters of each kernel by running it again; figures or "all"
   size_t ring_bytes = 1 << 20;  // per thread
   bool block_when_full = false;
 };

@@ -273,8 +273,9 @@ struct ReplayedValue {
 };
 
 // The place in this list is what the log writes: new kinds go to the end.
-using Record = std::variant<TextDefinition, Fact, ClockPair, FunctionName, Kernel, Copy, Set, Call, Sync, EventRecorded,
-                            Overhead, External, Marker, Device, Context, Stream, ObjectName, GraphLaunch, Memory,
-                            MemoryPool, Environment, Complete, Loss, Sample, End, Metric, GraphNode, ReplayedKernel, ReplayedValue>;
+using Record =
+    std::variant<TextDefinition, Fact, ClockPair, FunctionName, Kernel, Copy, Set, Call, Sync, EventRecorded, Overhead,
+                 External, Marker, Device, Context, Stream, ObjectName, GraphLaunch, Memory, MemoryPool, Environment,
+                 Complete, Loss, Sample, End, Metric, GraphNode, ReplayedKernel, ReplayedValue>;
 
 }  // namespace strobe::gpu

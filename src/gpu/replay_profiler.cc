@@ -253,6 +253,8 @@ void Profiler::write_facts() {
 }
 
 void Profiler::stop() {
+  // First, and without our lock: CUPTI holds its own while it calls back.
+  subscription_.reset();
   const std::lock_guard lock(mutex_);
   for (auto& [handle, context] : contexts_) end(*context);
   write_facts();
@@ -264,7 +266,6 @@ void Profiler::stop() {
     if (count > 0) log_->add(Loss{kind, count});
   log_->add(End{});
   log_->flush();
-  subscription_.reset();
 }
 
 }  // namespace
