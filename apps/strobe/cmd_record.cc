@@ -176,7 +176,8 @@ class RecordCommand : public Command {
       return std::move(figures.error().at("--gpu-replay-metrics"));
     if (collected_->count() > 0 || metrics_ || graph_nodes_ || metrics_period_->count() > 0)
       return usage_error(
-          "--gpu-replay-metrics: records nothing else, so it goes with neither --collect nor --gpu-metrics");
+          "--gpu-replay-metrics: records nothing else, so it goes with none of --collect, --gpu-metrics, "
+          "--gpu-metrics-us and --gpu-graph-nodes");
     collect_ = {"gpu-replay"};
     spool_ = folder_.empty() ? fs::path(output_ + ".spool") : fs::path(folder_);
     Collectors collectors;
@@ -314,21 +315,35 @@ class RecordCommand : public Command {
 
   // A process that used CUDA, and was not collected.
   void tell_gpu_off(const trace::Timeline& timeline) const {
-    for (const auto& [key, value] : timeline.facts)
-      if (key.starts_with("gpu.replay.") && value.starts_with("off: "))
-        fmt::print(stderr, "strobe: note: replay of kernels of process {} is {}\n", key.substr(key.rfind('.') + 1),
-                   value);
-    for (const Table& table : timeline.tables)
-      if (table.title() == gpu_words::kReplayTitle && !quiet_) {
-        fmt::print(stderr, "strobe: counters of {} kernels\n", table.row_count());
-        for (const std::string& note : table.notes) fmt::print(stderr, "strobe: note: {}\n", note);
-      }
+    if (!replay_.empty()) tell_replay(timeline);
     for (auto it = timeline.facts.lower_bound("gpu.collection."); it != timeline.facts.end(); ++it) {
       if (!it->first.starts_with("gpu.collection.")) break;
       if (it->second != "on")
         fmt::print(stderr, "strobe: note: GPU collection of process {} is {}\n",
                    it->first.substr(it->first.rfind('.') + 1), it->second);
     }
+  }
+
+  void tell_replay(const trace::Timeline& timeline) const {
+    bool told = false;
+    const auto note = [&](const std::string& key, const char* what, const std::string& why) {
+      fmt::print(stderr, "strobe: note: replay of kernels of process {} {}{}\n", key.substr(key.rfind('.') + 1), what,
+                 why);
+      told = true;
+    };
+    for (const auto& [key, value] : timeline.facts) {
+      if (key.starts_with("gpu.replay.") && value.starts_with("off: ")) note(key, "is ", value);
+      if (key.starts_with("gpu.replay.refused.")) note(key, "lacks a context: ", value);
+      if (key.starts_with("gpu.replay.broken.")) note(key, "broke: ", value);
+    }
+    for (const Table& table : timeline.tables) {
+      if (table.title() != gpu_words::kReplayTitle) continue;
+      told = true;
+      if (quiet_) continue;
+      fmt::print(stderr, "strobe: counters of {} kernels\n", table.row_count());
+      for (const std::string& one : table.notes) fmt::print(stderr, "strobe: note: {}\n", one);
+    }
+    if (!told) fmt::print(stderr, "strobe: note: no kernels were replayed: no process launched any\n");
   }
 
   void remove_spool() const {

@@ -18,7 +18,8 @@ class Injection : public Collector {
     if (options_.nvtx) environment["NVTX_INJECTION64_PATH"] = library_.string();
     if (options_.gpu) environment["CUDA_INJECTION64_PATH"] = library_.string();
     if (options_.gpu && options_.gpu_graph_nodes) environment["STROBE_GPU_GRAPH_NODES"] = "1";
-    if (!options_.gpu_replay.empty()) environment["STROBE_GPU_REPLAY_METRICS"] = options_.gpu_replay;
+    // Also where it is empty: a recording within one that replays does not.
+    if (options_.gpu) environment["STROBE_GPU_REPLAY_METRICS"] = options_.gpu_replay;
     if (options_.itt) environment["INTEL_LIBITTNOTIFY64"] = library_.string();
     return {};
   }

@@ -78,23 +78,22 @@ void ReplayContext::make_room(const Put& put) {
 }
 
 void ReplayContext::collect(const Put& put) {
-  if (!broken_.empty()) {
-    waiting_.clear();
-    return;
-  }
   read(put);
   if (!broken_.empty()) return;
   if (const auto begun = begin(); !begun) broken_ = begun.error().to_string();
 }
 
 void ReplayContext::stop(const Put& put) {
-  if (broken_.empty()) read(put);
+  read(put);
 }
 
 void ReplayContext::read(const Put& put) {
   std::vector<ReplayLaunch> launches;
   launches.swap(waiting_);
-  if (!std::exchange(started_, false)) return;
+  if (!std::exchange(started_, false)) {
+    unreadable_ += launches.size();
+    return;
+  }
   auto stop = cupti::sized<cupti::RangeStop>();
   stop.profiler = profiler_;
   auto decode = cupti::sized<cupti::RangeDecode>();

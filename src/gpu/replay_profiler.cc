@@ -49,12 +49,27 @@ std::string_view without_version(std::string_view name) {
 struct OpenLaunch {
   int depth = 0;
   bool captured = false;  // by a graph: it does not run now
-  uint64_t others = 0;
+  bool alone = false;     // no other launch of its context was under way when it began
+  uint64_t number = 0;    // in its context
   int64_t began_ns = 0;
   void* context = nullptr;
   ReplayLaunch launch;
 };
 thread_local OpenLaunch open_launch;
+
+// While this thread calls CUPTI for us, what it tells of is its own doing, and our lock is held.
+thread_local bool in_our_call = false;
+struct OurCall {
+  OurCall() { in_our_call = true; }
+  OurCall(const OurCall&) = delete;
+  OurCall& operator=(const OurCall&) = delete;
+  ~OurCall() { in_our_call = false; }
+};
+
+// Of one context.
+struct Launches {
+  uint64_t begun = 0, under_way = 0;
+};
 
 int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -86,8 +101,10 @@ class Profiler {
   std::mutex mutex_;                                        // of what follows
   std::unique_ptr<LogWriter> log_;
   std::map<void*, std::unique_ptr<ReplayContext>> contexts_;
+  std::map<void*, Launches> counts_;  // by context, also where it is not replayed
+  bool stopped_ = false;
   std::string refused_;
-  uint64_t written_ = 0, in_flight_ = 0, overlapping_ = 0, graphs_ = 0;
+  uint64_t written_ = 0, in_flight_ = 0, overlapping_ = 0;
   int64_t launch_ns_ = 0;
   std::set<uint32_t> told_;  // devices
   std::map<std::string, uint64_t> losses_;
@@ -140,7 +157,8 @@ Result<void> Profiler::listen(cupti::Subscriber subscriber) {
 }
 
 void Profiler::take(int domain, uint32_t function, const void* data) {
-  if (data == nullptr) return;
+  if (data == nullptr || in_our_call) return;
+  const OurCall now;
   if (domain == cupti::kDomainResource) {
     void* const context = static_cast<const cupti::ResourceData*>(data)->context;
     if (function == cupti::kContextCreated) context_created(context);
@@ -155,6 +173,7 @@ void Profiler::take(int domain, uint32_t function, const void* data) {
 
 void Profiler::context_created(void* context) {
   const std::lock_guard lock(mutex_);
+  if (stopped_) return;
   uint32_t device = 0;
   cupti_.device_of(context, &device);
   auto opened = ReplayContext::open(cupti_, context, device, options_.figures);
@@ -207,19 +226,29 @@ void Profiler::launch(Arguments arguments, const cupti::CallbackData& data) {
       context->second->make_room(put_of(*context->second));
       log_->flush();
     }
-    open.others = in_flight_++;
+    ++in_flight_;
+    Launches& launches = counts_[open.context];
+    open.alone = launches.under_way++ == 0;
+    open.number = ++launches.begun;
     open.began_ns = steady_ns();
     return;
   }
   if (open.depth == 0 || --open.depth > 0) return;
   const std::lock_guard lock(mutex_);
   launch_ns_ += steady_ns() - open.began_ns;
-  // The order of their ranges is then not known.
-  if (open.others > 0 || in_flight_ > 1) ++overlapping_;
-  --in_flight_;
+  Launches& launches = counts_[open.context];
+  --in_flight_, --launches.under_way;
+  const bool alone = open.alone && launches.begun == open.number;
   const bool failed = data.return_value != nullptr && *static_cast<const int*>(data.return_value) != 0;
-  const auto context = contexts_.find(open.context);
+  auto context = contexts_.find(open.context);
+  // A process's first launch may make its context.
+  if (context == contexts_.end()) context = contexts_.find(data.context);
   if (context == contexts_.end() || failed || open.captured) return;
+  if (!alone) {
+    // Nobody tells which of them came first on the device: whose range is whose is not known.
+    ++overlapping_;
+    open.launch = {};
+  }
   context->second->launched(std::move(open.launch));
 }
 
@@ -248,6 +277,7 @@ void Profiler::end(ReplayContext& context) {
 void Profiler::write_facts() {
   if (contexts_.empty() && !refused_.empty() && written_ == 0) return fact("gpu.replay", "off: " + refused_);
   if (!refused_.empty()) fact("gpu.replay.refused", refused_);
+  if (passes_ == 0) return fact("gpu.replay", "on: no context yet");
   fact("gpu.replay", "on: each kernel alone, " + std::to_string(passes_) + (passes_ == 1 ? " pass" : " passes") +
                          ", memory saved and put back between them");
 }
@@ -256,6 +286,7 @@ void Profiler::stop() {
   // First, and without our lock: CUPTI holds its own while it calls back.
   subscription_.reset();
   const std::lock_guard lock(mutex_);
+  stopped_ = true;
   for (auto& [handle, context] : contexts_) end(*context);
   write_facts();
   contexts_.clear();

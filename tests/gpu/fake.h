@@ -44,6 +44,7 @@ class Fake {
       std::abort();
     }
     find(graph_capture, "fake_graph_capture"), find(graph_instantiate, "fake_graph_instantiate");
+    find(launch_begins, "fake_launch_begins"), find(launch_ends, "fake_launch_ends");
     find(context, "fake_context"), find(graph_launch, "fake_graph_launch");
     find(launch, "fake_launch"), find(synchronize, "fake_synchronize"), find(emit, "fake_emit");
     find(now, "fake_now"), find(step_clock, "fake_step_clock"), find(enabled, "fake_enabled");
@@ -54,6 +55,8 @@ class Fake {
     reset();
   }
   decltype(&fake_launch) launch;
+  decltype(&fake_launch_begins) launch_begins;
+  decltype(&fake_launch_ends) launch_ends;
   decltype(&fake_context) context;
   decltype(&fake_graph_capture) graph_capture;
   decltype(&fake_graph_instantiate) graph_instantiate;

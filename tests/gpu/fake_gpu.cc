@@ -161,6 +161,18 @@ void tell_launch(int domain, uint32_t function, int site, const FakeLaunch& laun
   s.callback(s.user, domain, function, &data);
 }
 
+}  // namespace
+
+void strobe::gpu::testing::tell_own_launch() {
+  const std::lock_guard lock(state().mutex);
+  FakeLaunch launch{};
+  launch.kernel = "cupti_own";
+  tell_launch(abi::kDomainDriver, kDriverLaunch, abi::kCallEnter, launch);
+  tell_launch(abi::kDomainDriver, kDriverLaunch, abi::kCallExit, launch);
+}
+
+namespace {
+
 void put_operation(const FakeLaunch& launch, uint32_t stream, uint32_t number, uint64_t start, uint64_t end,
                    uint64_t node, uint32_t graph) {
   if (launch.kernel != nullptr) {
@@ -286,6 +298,20 @@ EXPORTED uint32_t fake_launch(const FakeLaunch* launch) {
   if (launch->kernel != nullptr) strobe::gpu::testing::note_kernel(start, end, launch->kernel);
   put_operation(*launch, launch->stream, number, start, end, 0, 0);
   return number;
+}
+
+EXPORTED void fake_launch_begins(const char* kernel) {
+  const std::lock_guard lock(state().mutex);
+  FakeLaunch launch{};
+  launch.kernel = kernel;
+  tell_launch(abi::kDomainRuntime, kLaunchFunction, abi::kCallEnter, launch);
+}
+EXPORTED void fake_launch_ends(const char* kernel, uint64_t duration_ns) {
+  const std::lock_guard lock(state().mutex);
+  FakeLaunch launch{};
+  launch.kernel = kernel;
+  strobe::gpu::testing::replay_kernel(kernel, duration_ns);
+  tell_launch(abi::kDomainRuntime, kLaunchFunction, abi::kCallExit, launch);
 }
 
 EXPORTED void fake_context(uint32_t created) {

@@ -29,6 +29,9 @@ struct FakeLaunch {
 };
 // Makes the call's and the device's records; the call's number.
 uint32_t fake_launch(const struct FakeLaunch* launch);
+// The two ends of a launch call, so that calls of several threads can overlap; the kernel runs at the end.
+void fake_launch_begins(const char* kernel);
+void fake_launch_ends(const char* kernel, uint64_t duration_ns);
 // The program's context comes (1) or goes: told to who subscribed. Kernels are replayed while it is there.
 void fake_context(uint32_t created);
 // Graphs. A launch into a stream that captures adds a node to the graph (null: begins one; gives it back): there is its

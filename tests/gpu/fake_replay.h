@@ -17,5 +17,6 @@ inline constexpr uint32_t kReplayMagic = 0x52504d46;
 int evaluate_replayed(const uint8_t* image, size_t index, const char** names, size_t count, double* values);
 void replay_kernel(const char* name, uint64_t duration_ns);
 void forget_replay();
+void tell_own_launch();  // a call of CUPTI's own, told of while we call CUPTI
 
 }  // namespace strobe::gpu::testing

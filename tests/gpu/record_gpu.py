@@ -116,6 +116,7 @@ class RecordGpu(unittest.TestCase):
         self.assertAlmostEqual(row["global_load_requests"], sum(range(1000, 1300)) / 300)
         self.assertIn("no counters of replayed kernels", kernels(plain, "--replay-metrics", plain, code=2))
         self.assertIn("off: CUPTI error 35: no permission", record("--gpu-replay-metrics", FAKE_RP_Enable="35"))
+        self.assertIn("broke: CUPTI error 9", record("--gpu-replay-metrics", FAKE_RP_DecodeData="9"))
         for flags, words in ((["--gpu-replay-metrics=speed"], "expected all or some of"),
                              (["--gpu-replay-metrics", "--collect", "gpu"], "--collect"),
                              (["--gpu-replay-metrics", "--gpu-metrics"], "--gpu-metrics")):

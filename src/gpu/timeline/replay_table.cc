@@ -1,5 +1,6 @@
 #include "gpu/timeline/replay_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -63,6 +64,12 @@ Table ReplayTable::table(const std::map<std::string, std::string>& facts) const 
     }
     table.add_row(std::move(row));
   }
+  const auto nameless =
+      std::count_if(kernels_.begin(), kernels_.end(), [](const Kernel& kernel) { return kernel.name.empty(); });
+  if (nameless > 0)
+    table.notes.push_back(std::to_string(nameless) + (nameless == 1 ? " kernel has" : " kernels have") +
+                          " no name: launched while another thread's launch was under way, or between launches and "
+                          "counters that differ in number (graphs)");
   double launch_ns = 0;
   for (const auto& [key, value] : facts)
     if (key.starts_with("gpu.replay.launch_ns.")) launch_ns += std::strtod(value.c_str(), nullptr);
