@@ -25,6 +25,7 @@
 #include "gpu/graph_captures.h"
 #include "gpu/log_file.h"
 #include "gpu/probe.h"
+#include "gpu/replay_profiler.h"
 #include "record/gpu_collection.h"
 #include "record/high_file_numbers.h"
 
@@ -526,8 +527,11 @@ void provide_to_recorder() {
 std::string start_for_recorder(const std::filesystem::path& folder) {
   // By this variable the driver brings the same collector in, for the trace around this process.
   const char* injected = std::getenv("CUDA_INJECTION64_PATH");
-  if (injected != nullptr && std::filesystem::path(injected).filename() == "libstrobe_inject.so")
+  if (injected != nullptr && std::filesystem::path(injected).filename() == "libstrobe_inject.so") {
+    if (const char* replayed = std::getenv(kReplayVariable); replayed != nullptr && *replayed != 0)
+      return "`strobe record` replays this process's kernels, and its trace has their counters";
     return "`strobe record` collects this process, and its trace has the GPU work";
+  }
   CollectOptions options;
   options.folder = folder;
   const auto begun = start_collecting(options);

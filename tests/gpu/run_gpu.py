@@ -333,6 +333,14 @@ class Annotated(GpuCase):
         self.strobe("recover", self.out, "-o", self.folder / "own.sqlite")
         self.assertIn("strobe record", self.facts(self.folder / "own.sqlite")["gpu.collection"])
 
+    def test_where_kernels_are_replayed_nobody_collects_them(self):
+        outer = self.folder / "outer.sqlite"
+        self.strobe("record", "--gpu-replay-metrics", "-o", outer, "--", self.PROGRAM, self.out, "20")
+        self.strobe("recover", self.out, "-o", self.folder / "own.sqlite")
+        for trace in outer, self.folder / "own.sqlite":
+            self.assertFalse(self.has_kernels(trace))
+        self.assertIn("replays", self.facts(self.folder / "own.sqlite")["gpu.collection"])
+
     def test_python(self):
         package = LIB / "python"
         if not package.is_dir():
