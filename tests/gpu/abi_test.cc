@@ -7,14 +7,11 @@
 #ifdef STROBE_HAVE_CUPTI_HEADERS
 #include <cupti.h>
 
+#include "gpu/same_layout.h"
+
 namespace {
 
 namespace abi = strobe::gpu::cupti;
-
-#define SAME_SIZE(ours, theirs) static_assert(sizeof(abi::ours) == sizeof(theirs))
-#define SAME_PLACE(ours, field, theirs, their_field)                           \
-  static_assert(offsetof(abi::ours, field) == offsetof(theirs, their_field) && \
-                sizeof(abi::ours::field) == sizeof(theirs::their_field))
 
 SAME_SIZE(KernelRecord, CUpti_ActivityKernel10);
 SAME_PLACE(KernelRecord, registers_per_thread, CUpti_ActivityKernel10, registersPerThread);

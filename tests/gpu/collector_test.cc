@@ -144,13 +144,17 @@ TEST(Collector, NodesOfGraphsAreFollowedFromTheirCaptureToTheirKernels) {
   }));
 }
 
+void launch_graph_of_one_kernel(const Fake& fake) {
+  FakeLaunch gemm{};
+  gemm.kernel = "gemm", gemm.duration_ns = 100;
+  fake.graph_launch(fake.graph_instantiate(fake.graph_capture(nullptr, &gemm)), 7);
+}
+
 TEST(Collector, AGraphIsOneRecordALaunchUnlessAskedOtherwise) {
   const Fake fake;
   const Folder folder;
   ASSERT_TRUE(start_collecting(into(folder)));
-  FakeLaunch gemm{};
-  gemm.kernel = "gemm", gemm.duration_ns = 100;
-  fake.graph_launch(fake.graph_instantiate(fake.graph_capture(nullptr, &gemm)), 7);
+  launch_graph_of_one_kernel(fake);
   stop_collecting();
   const Read read(folder.path());
   EXPECT_EQ(read.all<GraphLaunch>().size(), 1U);
@@ -164,9 +168,7 @@ TEST(Collector, AProgramsEnvironmentAsksForNodesAndAnOldLibrarySaysThatItCannot)
   const Fake fake("libstrobe_fake_gpu_old.so");
   const Folder folder;
   ASSERT_TRUE(start_collecting(into(folder)));
-  FakeLaunch gemm{};
-  gemm.kernel = "gemm", gemm.duration_ns = 100;
-  fake.graph_launch(fake.graph_instantiate(fake.graph_capture(nullptr, &gemm)), 7);
+  launch_graph_of_one_kernel(fake);
   stop_collecting();
   const Read read(folder.path());
   EXPECT_EQ(read.all<Kernel>().size(), 1U);

@@ -11,15 +11,12 @@
 #include "base/gpu_words.h"
 #include "gpu/nvml.h"
 
+#include "gpu/same_layout.h"
+
 namespace {
 
 namespace abi = strobe::gpu::nvml;
 namespace words = strobe::gpu_words;
-
-#define SAME_SIZE(ours, theirs) static_assert(sizeof(abi::ours) == sizeof(theirs))
-#define SAME_PLACE(ours, field, theirs, their_field)                           \
-  static_assert(offsetof(abi::ours, field) == offsetof(theirs, their_field) && \
-                sizeof(abi::ours::field) == sizeof(theirs::their_field))
 
 SAME_SIZE(Utilization, nvmlUtilization_t);
 SAME_PLACE(Utilization, memory, nvmlUtilization_t, memory);

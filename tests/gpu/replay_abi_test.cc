@@ -9,31 +9,27 @@
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 
+#include "gpu/same_layout.h"
+
 namespace {
 
 namespace abi = strobe::gpu::cupti;
 
-#define SAME_SIZE(ours, theirs) \
-  static_assert(sizeof(abi::ours) == sizeof(theirs) && abi::kStructSize<abi::ours> == theirs##_STRUCT_SIZE)
-#define SAME_PLACE(ours, field, theirs, their_field)                           \
-  static_assert(offsetof(abi::ours, field) == offsetof(theirs, their_field) && \
-                sizeof(abi::ours::field) == sizeof(theirs::their_field))
-
-SAME_SIZE(ContextAvailability, CUpti_Profiler_GetCounterAvailability_Params);
+SAME_STRUCT_SIZE(ContextAvailability, CUpti_Profiler_GetCounterAvailability_Params);
 SAME_PLACE(ContextAvailability, context, CUpti_Profiler_GetCounterAvailability_Params, ctx);
 SAME_PLACE(ContextAvailability, size, CUpti_Profiler_GetCounterAvailability_Params, counterAvailabilityImageSize);
 SAME_PLACE(ContextAvailability, image, CUpti_Profiler_GetCounterAvailability_Params, pCounterAvailabilityImage);
-SAME_SIZE(RangeEnable, CUpti_RangeProfiler_Enable_Params);
+SAME_STRUCT_SIZE(RangeEnable, CUpti_RangeProfiler_Enable_Params);
 SAME_PLACE(RangeEnable, context, CUpti_RangeProfiler_Enable_Params, ctx);
 SAME_PLACE(RangeEnable, profiler, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject);
-SAME_SIZE(RangeObject, CUpti_RangeProfiler_Start_Params);
-SAME_SIZE(RangeObject, CUpti_RangeProfiler_Disable_Params);
+SAME_STRUCT_SIZE(RangeObject, CUpti_RangeProfiler_Start_Params);
+SAME_STRUCT_SIZE(RangeObject, CUpti_RangeProfiler_Disable_Params);
 SAME_PLACE(RangeObject, profiler, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
-SAME_SIZE(RangeStop, CUpti_RangeProfiler_Stop_Params);
+SAME_STRUCT_SIZE(RangeStop, CUpti_RangeProfiler_Stop_Params);
 SAME_PLACE(RangeStop, pass, CUpti_RangeProfiler_Stop_Params, passIndex);
 SAME_PLACE(RangeStop, nesting, CUpti_RangeProfiler_Stop_Params, targetNestingLevel);
 SAME_PLACE(RangeStop, all_submitted, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
-SAME_SIZE(RangeConfig, CUpti_RangeProfiler_SetConfig_Params);
+SAME_STRUCT_SIZE(RangeConfig, CUpti_RangeProfiler_SetConfig_Params);
 SAME_PLACE(RangeConfig, size, CUpti_RangeProfiler_SetConfig_Params, configSize);
 SAME_PLACE(RangeConfig, configuration, CUpti_RangeProfiler_SetConfig_Params, pConfig);
 SAME_PLACE(RangeConfig, image_size, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize);
@@ -45,18 +41,18 @@ SAME_PLACE(RangeConfig, nesting_levels, CUpti_RangeProfiler_SetConfig_Params, nu
 SAME_PLACE(RangeConfig, least_nesting, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel);
 SAME_PLACE(RangeConfig, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
 SAME_PLACE(RangeConfig, target_nesting, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel);
-SAME_SIZE(RangeDecode, CUpti_RangeProfiler_DecodeData_Params);
+SAME_STRUCT_SIZE(RangeDecode, CUpti_RangeProfiler_DecodeData_Params);
 SAME_PLACE(RangeDecode, dropped, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped);
-SAME_SIZE(RangeDataSize, CUpti_RangeProfiler_GetCounterDataSize_Params);
+SAME_STRUCT_SIZE(RangeDataSize, CUpti_RangeProfiler_GetCounterDataSize_Params);
 SAME_PLACE(RangeDataSize, names, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
 SAME_PLACE(RangeDataSize, count, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics);
 SAME_PLACE(RangeDataSize, most_ranges, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumOfRanges);
 SAME_PLACE(RangeDataSize, most_nodes, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes);
 SAME_PLACE(RangeDataSize, size, CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize);
-SAME_SIZE(RangeDataInitialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+SAME_STRUCT_SIZE(RangeDataInitialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
 SAME_PLACE(RangeDataInitialize, size, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, counterDataSize);
 SAME_PLACE(RangeDataInitialize, image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pCounterData);
-SAME_SIZE(RangeDataInfo, CUpti_RangeProfiler_GetCounterDataInfo_Params);
+SAME_STRUCT_SIZE(RangeDataInfo, CUpti_RangeProfiler_GetCounterDataInfo_Params);
 SAME_PLACE(RangeDataInfo, image, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage);
 SAME_PLACE(RangeDataInfo, ranges, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges);
 
