@@ -49,8 +49,10 @@ class ForecastCommand : public Command {
     app.add_option("--draws", options_.draws, "Drawn phases")->capture_default_str();
     app.add_option("--seed", options_.seed, "Of the draws")->capture_default_str();
     app.add_flag("--all-sets", options_.all_sets, "Every set of two or more of them");
-    app.add_option("--memory", memory_, "Memory there is, e.g. 8G: the largest set that fits and meets its deadlines");
+    CLI::Option* const memory = app.add_option(
+        "--memory", memory_, "Memory there is, e.g. 8G: the largest set that fits and meets its deadlines");
     app.add_option("--misses", options_.most_misses, "With --memory: share of frames that may miss")
+        ->needs(memory)
         ->capture_default_str();
     app.add_option("--format", format_, "text, csv or json")->capture_default_str();
   }

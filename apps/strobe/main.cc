@@ -10,6 +10,7 @@
 #include "bench_words.h"
 #include "command.h"
 #include "gpu/collector.h"
+#include "number_options.h"
 
 namespace strobe::app {
 namespace {
@@ -85,6 +86,7 @@ int main_checked(int argc, char** argv) {
 
   const auto commands = all_commands();
   const std::vector<CLI::App*> parsers = declare_commands(app, commands);
+  check_number_options(app);
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
     return 2;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -55,7 +56,7 @@ class Node {
   Result<double> number(double least = 0) const {
     double value = 0;
     if (!node_.IsScalar() || !YAML::convert<double>::decode(node_, value) || !std::isfinite(value) || value < least)
-      return bad_data(place_ + ": expected a number of " + std::to_string(least).substr(0, 4) + " or more");
+      return bad_data(fmt::format("{}: expected a number of {:g} or more", place_, least));
     constexpr double kMost = 1e15;
     return std::min(value, kMost);
   }

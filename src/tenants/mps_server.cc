@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "tenants/board.h"
 
@@ -24,6 +25,10 @@ constexpr int64_t kLook_ns = 20'000'000;
 constexpr int64_t kComesUp_ns = 20'000'000'000;
 constexpr int64_t kGoes_ns = 10'000'000'000;  // its clients have ended by then
 constexpr int kNotFound = 127;                // as a shell says it
+
+Error no_program() {
+  return unsupported(std::string("mps: no program ") + kProgram + " on PATH; it comes with NVIDIA's driver");
+}
 
 // Starts the program with `input` to read; its output is dropped, or goes into a file.
 pid_t start_program(const char* argument, int input, const char* output, pid_t owner) {
@@ -86,6 +91,14 @@ MpsServer::MpsServer(fs::path folder) : folder_(std::move(folder)), owner_(::get
   }
 }
 
+Result<void> MpsServer::find_program() {
+  const char* const path = std::getenv("PATH");
+  std::stringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((fs::path(folder) / kProgram).c_str(), X_OK) == 0) return {};
+  return no_program();
+}
+
 Result<std::unique_ptr<MpsServer>> MpsServer::start(bool on) {
   std::string pattern = (fs::temp_directory_path() / "strobe-mps-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) return io_error_errno("mps: making " + pattern);
@@ -104,9 +117,7 @@ Result<void> MpsServer::start_daemon() {
     int status = 0;
     if (ends_within(daemon_, 0, status)) {
       daemon_ = -1;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound) {
-        return unsupported(std::string("mps: no program ") + kProgram + " on PATH; it comes with NVIDIA's driver");
-      }
+      if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound) return no_program();
       return unsupported(std::string("mps: ") + kProgram + " ended at once" + last_words());
     }
     if (tell_daemon("get_server_list\n", kComesUp_ns)) return {};

@@ -24,6 +24,8 @@ inline constexpr const char* kMpsPriorityVariable = "CUDA_MPS_CLIENT_PRIORITY"; 
 // this object has started (on), or one without, so that a daemon that the machine runs is left alone (off).
 class MpsServer {
  public:
+  // Whether its program is on PATH; nothing is started. Errors: kUnsupported.
+  static Result<void> find_program();
   // To be called by a process of one thread; the daemon goes when that process does, however it ends.
   // Errors: kUnsupported (the program nvidia-cuda-mps-control is not there, or does not come up: with its own words).
   static Result<std::unique_ptr<MpsServer>> start(bool on);

@@ -58,14 +58,17 @@ Result<void> check_tenant(const TenantSpec& tenant) {
   STROBE_TRY(check_path("model", tenant.model));
   if (!tenant.cores.empty()) STROBE_TRY(collect::check_cores(tenant.cores));
   STROBE_TRY(engines::check_device_word(tenant.device));
+  const auto engine = engines::check_engine(tenant.engine);
   if (is_spin(tenant.model)) {
+    if (!engine && engine.error().kind() == ErrorKind::kUsage)
+      return engine.error();  // it needs none, but a word is wrong
     if (tenant.device != "cpu")
       return unsupported(fmt::format("device {}: work of known length is a CPU's", tenant.device));
     if (tenant.batch > 1)
       return unsupported(fmt::format("batch {}: work of known length has no pictures", tenant.batch));
     return {};
   }
-  STROBE_TRY(engines::check_engine(tenant.engine));
+  if (!engine) return engine.error();
   STROBE_TRY(check_model(tenant.model));
   std::error_code ignored;
   if (!tenant.weights.empty() && !std::filesystem::exists(tenant.weights, ignored))

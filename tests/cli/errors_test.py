@@ -55,6 +55,16 @@ class BadInput(Case):
         self.assertTrue(done.returncode == 2 or run.get("notes"), "a break must be told")
         self.assertEqual(len(json.loads((self.out / "detections.json").read_text())), run["frames"])
 
+    def test_numbers_that_are_none_or_do_not_fit(self):
+        for flag, value, expected in (("--seed", "-1", "of 0 or more"), ("--seed", "1" * 20 + "0", "64 bits"),
+                                      ("--frames", "9" * 19 + "9", "64 bits"), ("--frames", "3.5", "a whole number"),
+                                      ("--frames", "many", "a whole number"), ("--score", "nan", "a number"),
+                                      ("--score", "half", "a number"), ("--timeout", "1e999", "a finite number")):
+            with self.subTest(flag=flag, value=value):
+                self.refused(strobe("run", "--input", "synthetic://64x64/3", flag, value, "-o", self.out),
+                             flag, value, "expected", expected)
+        self.assertFalse(self.out.exists())
+
     def test_unknown_codec(self):
         path = self.video(20, name="v.avi")
         path.write_bytes(path.read_bytes().replace(b"FMP4", b"ZZZ9"))

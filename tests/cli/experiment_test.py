@@ -216,10 +216,18 @@ grid:
                                  {"experiment.mps": "true", "tenants.mps": "on",
                                   "tenant.a.mps": "30 % of the multiprocessors, priority below normal",
                                   "tenant.b.mps": "100 % of the multiprocessors, priority normal"}])
-        # Without the program the cell fails and says why, and the grid goes on.
-        cells = json.loads(strobe(*words, "--again").stdout)["cells"]
-        self.assertEqual([cell["status"] for cell in cells], ["success", "failed"])
-        self.assertIn("no program nvidia-cuda-mps-control on PATH", cells[1]["reason"])
+        # Without the program nothing is run again.
+        before = (self.folder / "out" / "param_mapping.csv").read_bytes()
+        refused = strobe(*words, "--again")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertRegex(refused.stderr, r"cell \S*mps\S*true\S*: mps: no program nvidia-cuda-mps-control on PATH")
+        self.assertEqual((self.folder / "out" / "param_mapping.csv").read_bytes(), before)
+
+    def test_a_wrong_engine_of_a_tenant_that_needs_none(self):
+        path = self.write(TWO.replace("priority: 1}", "priority: 1, engine: opnvino}"))
+        refused = strobe("run", path, "-o", self.folder / "out")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("tenant a: no engine is called 'opnvino'", refused.stderr)
 
     def test_the_questions_have_answers(self):
         result = self.run_grid(TWO + "policy: fifo\n")
