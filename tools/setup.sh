@@ -26,6 +26,8 @@ package=("nanobind==3.1.0" "scikit-build-core==1.1.2" "pytest==9.2.0" "pandas==3
   "numpy<2.3")
 # What tests compare with; without what they depend on, which might replace the torch above.
 peers=("torchvision==0.28.0" "safetensors==0.8.0" "pillow>=11" "pycocotools==2.0.11")
+# Readers of the networks that strobe model export writes.
+onnx=("onnx==1.23.2" "onnxruntime==1.32.0" "numpy<2.3")
 # Other readers and writers of sensor data, and the programs of other DDS users.
 sensors=("mcap==1.6.0" "rosbags==0.11.9" "cyclonedds==11.0.1" "miepython==3.3.0" "lz4" "zstandard")
 # nuScenes' own metrics; of what it depends on, only what they import.
@@ -71,6 +73,8 @@ if [ -z "$offline" ]; then
     || echo "setup: no nanobind or pytest wheel: the Python package will not be built" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${peers[@]}" \
     || echo "setup: no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" >&2
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${onnx[@]}" \
+    || echo "setup: no onnx or onnxruntime wheel: tests of exported networks skip" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${sensors[@]}" "numpy<2.3" \
     || echo "setup: no mcap, rosbags or cyclonedds wheel: the sensors' tests that need them skip" >&2
   "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${devkit[@]}" \

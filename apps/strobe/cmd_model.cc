@@ -8,6 +8,7 @@ std::vector<std::unique_ptr<Word>> all_words() {
   std::vector<std::unique_ptr<Word>> words;
   words.push_back(make_model_show());
   words.push_back(make_model_prune());
+  words.push_back(make_model_export());
   words.push_back(make_model_profile());
   words.push_back(make_model_fit());
   words.push_back(make_model_predict());
@@ -20,7 +21,7 @@ class ModelCommands : public WordsCommand {
  public:
   ModelCommands() : WordsCommand(all_words()) {}
   const char* name() const override { return "model"; }
-  const char* summary() const override { return "Networks: show, prune, measure and predict them"; }
+  const char* summary() const override { return "Networks: show, prune, export, measure and predict them"; }
   const char* group() const override { return "Run"; }
   const char* example() const override { return "strobe model show resnet18"; }
 };

@@ -7,6 +7,7 @@ namespace strobe::app {
 
 std::unique_ptr<Word> make_model_show();
 std::unique_ptr<Word> make_model_prune();
+std::unique_ptr<Word> make_model_export();
 std::unique_ptr<Word> make_model_profile();
 std::unique_ptr<Word> make_model_fit();
 std::unique_ptr<Word> make_model_predict();

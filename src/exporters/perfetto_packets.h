@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/proto.h"
 #include "exporters/byte_sink.h"
-#include "exporters/proto.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::exporters {

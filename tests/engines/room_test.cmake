@@ -4,8 +4,10 @@ target_sources(strobe_engines_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/engine_case
   ${CMAKE_CURRENT_LIST_DIR}/../models/reference_executor.cc)
 set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/torchvision_test.cc ${CMAKE_CURRENT_LIST_DIR}/files_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/training_test.cc ${CMAKE_CURRENT_LIST_DIR}/loader_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/onnx_export_test.cc
   APPEND PROPERTY COMPILE_DEFINITIONS STROBE_TEST_PYTHON="${STROBE_PYTHON}"
   STROBE_TEST_TORCHVISION="${CMAKE_CURRENT_LIST_DIR}/torchvision_reference.py"
+  STROBE_TEST_ONNX_REFERENCE="${CMAKE_CURRENT_LIST_DIR}/onnx_reference.py"
   STROBE_TEST_TRAINING="${CMAKE_CURRENT_LIST_DIR}/training_reference.py"
   STROBE_TEST_PLUGINS="${CMAKE_BINARY_DIR}/lib/test_plugins")
 find_package(OpenCV QUIET COMPONENTS core imgproc imgcodecs)

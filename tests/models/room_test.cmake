@@ -7,4 +7,5 @@ if(OpenCV_FOUND)
 endif()
 # Options are named where they differ from their defaults.
 set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/graph_json_test.cc ${CMAKE_CURRENT_LIST_DIR}/prune_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/onnx_test.cc
   APPEND PROPERTY COMPILE_OPTIONS -Wno-missing-field-initializers)
