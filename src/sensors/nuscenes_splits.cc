@@ -60,7 +60,11 @@ Result<std::vector<NuScenesSplit>> nuscenes_splits(const NuScenes& database) {
     for (const auto& [name, scenes] : json.items()) {
       if (!scenes.is_array())
         return bad_data(fmt::format("{}: \"{}\": expected a list of scene names", own.string(), name));
-      add(name, [&list = scenes](std::string_view scene) { return std::ranges::find(list, scene) != list.end(); });
+      add(name, [&list = scenes](std::string_view scene) {
+        return std::any_of(list.begin(), list.end(), [&](const nlohmann::json& one) {
+          return one.is_string() && one.get_ref<const std::string&>() == scene;
+        });
+      });
     }
   }
   add("all", [](std::string_view) { return true; });
