@@ -1,8 +1,8 @@
 // CUPTI as a table of functions, each of which may be missing.
 #pragma once
 
+#include "base/library.h"
 #include "gpu/cupti_abi.h"
-#include "gpu/library.h"
 #include "strobe/base/result.h"
 
 namespace strobe::gpu {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/library.h"
 #include "gpu/cupti_metrics_abi.h"
-#include "gpu/library.h"
 #include "strobe/base/result.h"
 
 namespace strobe::gpu {

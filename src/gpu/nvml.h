@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/library.h"
+#include "base/library.h"
 #include "gpu/nvml_abi.h"
 #include "strobe/base/result.h"
 

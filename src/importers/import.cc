@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "base/json_scan.h"
 #include "importers/byte_stream.h"
 #include "importers/importer.h"
-#include "importers/json_scan.h"
 #include "importers/kineto.h"
 #include "importers/nsys.h"
 #include "importers/nvprof.h"

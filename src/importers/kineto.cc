@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "importers/json_scan.h"
+#include "base/json_scan.h"
 #include "importers/kineto_builder.h"
 
 namespace strobe::importers {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "importers/json_scan.h"
+#include "base/json_scan.h"
 #include "strobe/trace/timeline.h"
 
 namespace strobe::importers {

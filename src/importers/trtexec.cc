@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/json_scan.h"
+#include "base/tensorrt_layers.h"
 #include "importers/decimal.h"
-#include "importers/json_scan.h"
 
 namespace strobe::importers {
 
@@ -187,56 +188,26 @@ class Importer {
 
   // {"Layers": [...], "Bindings": [...]}: layers are names, or objects when the engine was built in detail.
   bool layers(const char* at, const char* end) {
-    const std::string_view rest(at, static_cast<size_t>(end - at));
-    const size_t key = rest.find("\"Layers\""), open = rest.find('[', key);
-    if (key == std::string_view::npos || open == std::string_view::npos) return false;
-    const char* item = at + open + 1;
-    Object object;
-    for (;;) {
-      while (item != end && (json::is_space(*item) || *item == ',')) ++item;
-      if (item != end && *item == ']') return true;
-      Value name;
-      object.clear();
-      const char* const first = item;
-      const Scan scanned =
-          item != end && *item == '{' ? scan_members(item, end, object) : json::scan_value(item, end, name);
-      if (scanned != Scan::kDone) {
-        breaks_off(first, end);
-        return true;
-      }
-      add_layer(object, name);
-    }
+    TensorrtLayerScan scan({at, static_cast<size_t>(end - at)});
+    if (!scan.found()) return false;
+    while (const auto layer = scan.next()) add_layer(*layer);
+    if (scan.broken_at()) breaks_off(at + *scan.broken_at(), end);
+    return true;
   }
 
-  void add_layer(const Object& object, const Value& plain_name) {
+  void add_layer(const TensorrtLayer& one) {
     auto& strings = timeline_.strings;
-    const Value* name = find(object, "Name");
     trace::NetworkLayer layer;
-    layer.name = strings.intern(text_of(name ? name : &plain_name));
-    layer.type = strings.intern(text_of(find(object, "LayerType")));
-    if (const Value* outputs = find(object, "Outputs")) layer.shape = strings.intern(dimensions(outputs->text));
+    layer.name = strings.intern(one.name);
+    layer.type = strings.intern(one.type);
+    if (!one.shape.empty()) layer.shape = strings.intern(one.shape);
     trace::NetworkKernel kernel;
     kernel.name = layer.name;
     kernel.type = layer.type;
-    kernel.implementation = strings.intern(text_of(find(object, "TacticName")));
+    kernel.implementation = strings.intern(one.tactic);
     kernel.layers.push_back(static_cast<int32_t>(timeline_.layers.size()));
     timeline_.layers.push_back(layer);
     timeline_.kernels.push_back(std::move(kernel));
-  }
-
-  // "1x64x80x80" of the first of [{"Name": ..., "Dimensions": [1,64,80,80], ...}, ...].
-  static std::string dimensions(std::string_view outputs) {
-    constexpr std::string_view kKey = "\"Dimensions\"";
-    const size_t key = outputs.find(kKey);
-    if (key == std::string_view::npos) return {};
-    const size_t open = outputs.find('[', key), close = outputs.find(']', key);
-    if (open == std::string_view::npos || close == std::string_view::npos || open > close) return {};
-    std::string shape;
-    for (const char c : outputs.substr(open + 1, close - open - 1)) {
-      if (c == ',') shape.push_back('x');
-      if ((c >= '0' && c <= '9') || c == '-') shape.push_back(c);
-    }
-    return shape;
   }
 
   // 0 the enqueueing thread, then copies in, compute, copies out.

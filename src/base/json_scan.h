@@ -13,7 +13,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace strobe::importers::json {
+namespace strobe::json {
 
 enum class Scan : uint8_t {
   kDone,
@@ -147,4 +147,4 @@ Scan scan_object(const char*& at, const char* end, OnMember&& on_member) {
 // U+FFFD.
 std::string unescape(std::string_view text);
 
-}  // namespace strobe::importers::json
+}  // namespace strobe::json

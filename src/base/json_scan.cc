@@ -1,10 +1,10 @@
-#include "importers/json_scan.h"
+#include "base/json_scan.h"
 
 #include <charconv>
 
 #include "base/utf8.h"
 
-namespace strobe::importers::json {
+namespace strobe::json {
 namespace {
 
 // Bounds the work that nested garbage can ask for.
@@ -86,4 +86,4 @@ std::string unescape(std::string_view text) {
   return out;
 }
 
-}  // namespace strobe::importers::json
+}  // namespace strobe::json

@@ -7,7 +7,7 @@
 
 #include "strobe/base/result.h"
 
-namespace strobe::gpu {
+namespace strobe {
 
 // Where a library is looked for, in this order: the path in the environment variable (then nowhere else); one that the
 // process already has (two copies of CUPTI in a process are undefined); each of the names, by the loader's own rules
@@ -38,4 +38,4 @@ class Library {
   std::string path_;
 };
 
-}  // namespace strobe::gpu
+}  // namespace strobe

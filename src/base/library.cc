@@ -1,4 +1,4 @@
-#include "gpu/library.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace strobe::gpu {
+namespace strobe {
 namespace {
 
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
@@ -48,4 +48,4 @@ void* Library::symbol(const char* name) const {
   return ::dlsym(handle_, name);
 }
 
-}  // namespace strobe::gpu
+}  // namespace strobe
