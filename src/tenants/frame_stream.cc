@@ -146,6 +146,11 @@ Result<void> check_source(const SourceSpec& source, const StreamNeeds& needs) {
   std::error_code ignored;
   if (is_file && !std::filesystem::exists(source.path, ignored)) return not_found("no such file").at(source.path);
   STROBE_TRY(check_kind(source, needs));
+  // What is opened at once is; not a camera or a server, which may be there later and for one reader alone.
+  const media::InputKind kind = media::input_kind(source.path);
+  if (source.kind == SourceSpec::Kind::kMedia &&
+      ((is_file && kind == media::InputKind::kFile) || kind == media::InputKind::kSynthetic))
+    STROBE_TRY(VideoStream::Video(source.path).open());
   if (source.kind == SourceSpec::Kind::kNuscenes && (needs.points || needs.pictures))
     return check_nuscenes(source, needs);
   return {};

@@ -64,11 +64,15 @@ class Experiment(unittest.TestCase):
         engine = built_engines()[0]
         picture = self.folder / "street.jpg"
         picture.write_bytes(b"never opened")
+        text = self.folder / "street.avi"
+        text.write_text("no video\n" * 50)
         root = DATA / "sensors/nuscenes"
         cases = [(f"model: persn-tiny, source: {picture}", "did you mean person-tiny?"),
                  (f"model: pointpilars, source: {picture}", "did you mean pointpillars"),
                  (f"model: person-tiny, weights: nosuch.safetensors, source: {picture}", "nosuch.safetensors: no such file"),
-                 (f"model: pointpillars-small, source: {picture}", "no LiDAR sweeps in it")]
+                 (f"model: pointpillars-small, source: {picture}", "no LiDAR sweeps in it"),
+                 (f"model: person-tiny, source: {text}", "street.avi: not a video"),
+                 ("model: person-tiny, source: 'synthetic://64x64@25/0'", "no number of frames")]
         if root.exists():
             cases += [(f"model: person-tiny, source: {{path: {root}, scene: scene-9999}}", "no scene \"scene-9999\""),
                       (f"model: person-tiny, source: {{path: {root}, channels: [CAM_FRNT]}}", "did you mean CAM_FRONT?")]
