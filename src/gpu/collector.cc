@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -64,6 +65,34 @@ bool wanted_driver_call(std::string_view name) {
   return false;
 }
 
+// Those that frameworks make around every launch, and that do nothing.
+bool is_idle_runtime_call(std::string_view name) {
+  constexpr std::string_view kIdle[] = {"cudaGetDevice",
+                                        "cudaGetDeviceCount",
+                                        "cudaDeviceGetAttribute",
+                                        "cudaGetLastError",
+                                        "cudaPeekAtLastError",
+                                        "cudaStreamIsCapturing",
+                                        "cudaStreamGetCaptureInfo",
+                                        "cudaThreadExchangeStreamCaptureMode",
+                                        "cudaFuncGetAttributes",
+                                        "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+                                        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"};
+  const std::string_view plain = name.substr(0, name.find('_'));  // of "cudaGetDevice_v3020"
+  return std::find(std::begin(kIdle), std::end(kIdle), plain) != std::end(kIdle);
+}
+
+// Calls take(number, name) for every function that this CUPTI knows in the domain.
+template <typename Take>
+void for_each_function(const Cupti& cupti, int domain, const Take& take) {
+  constexpr uint32_t kMostFunctions = 2000;
+  if (cupti.callback_name == nullptr) return;
+  for (uint32_t function = 1; function < kMostFunctions; ++function) {
+    const char* name = nullptr;
+    if (cupti.callback_name(domain, function, &name) == cupti::kSuccess && name != nullptr) take(function, name);
+  }
+}
+
 class Collector {
  public:
   static Result<std::unique_ptr<Collector>> start(const CollectOptions& options);
@@ -88,7 +117,7 @@ class Collector {
 
   Result<void> enable();
   void enable_driver_calls();
-  void without(uint32_t runtime_function, std::string_view name);
+  void disable_idle_runtime_calls();
   void fact(std::string key, std::string value) { log_->add(Fact{std::move(key), std::move(value)}); }
   void run();
   void flush_loop();
@@ -232,8 +261,7 @@ Result<void> Collector::enable() {
   if (options_.graph_nodes && !captures_.enable(subscription_->handle()))
     fact("gpu.not_collected.graph_captures", "this CUPTI does not tell where the nodes of graphs come from");
   if (cupti_.enable_all_sync_records != nullptr) cupti_.enable_all_sync_records(0);
-  constexpr uint32_t kCudaGetDevice = 17;
-  without(kCudaGetDevice, "cudaGetDevice");
+  disable_idle_runtime_calls();
   enable_driver_calls();
   if (cupti_.flush_period != nullptr) cupti_.flush_period(static_cast<uint32_t>(options_.flush_period_ms));
   fact("gpu.collection", "on");
@@ -241,26 +269,21 @@ Result<void> Collector::enable() {
   return {};
 }
 
-// A call of the runtime that is made all the time and tells nothing; left alone where the number means another one.
-void Collector::without(uint32_t runtime_function, std::string_view name) {
-  const char* text = nullptr;
-  if (cupti_.enable_runtime_api == nullptr || cupti_.callback_name == nullptr) return;
-  if (cupti_.callback_name(cupti::kDomainRuntime, runtime_function, &text) != cupti::kSuccess || text == nullptr)
-    return;
-  if (std::string_view(text).starts_with(name)) cupti_.enable_runtime_api(runtime_function, 0);
+void Collector::disable_idle_runtime_calls() {
+  if (cupti_.enable_runtime_api == nullptr) return;
+  for_each_function(cupti_, cupti::kDomainRuntime, [this](uint32_t function, std::string_view name) {
+    if (is_idle_runtime_call(name)) cupti_.enable_runtime_api(function, 0);
+  });
 }
 
 // Libraries that launch through the driver (Triton, TensorRT, CUTLASS) are seen there only; of the driver's hundreds of
 // calls those that do something on a device are enough, and half as many records.
 void Collector::enable_driver_calls() {
-  constexpr uint32_t kMostFunctions = 2000;
   size_t chosen = 0;
-  if (cupti_.enable_driver_api != nullptr && cupti_.callback_name != nullptr) {
-    for (uint32_t function = 1; function < kMostFunctions; ++function) {
-      const char* name = nullptr;
-      if (cupti_.callback_name(cupti::kDomainDriver, function, &name) != cupti::kSuccess || name == nullptr) continue;
+  if (cupti_.enable_driver_api != nullptr) {
+    for_each_function(cupti_, cupti::kDomainDriver, [&](uint32_t function, std::string_view name) {
       if (wanted_driver_call(name) && cupti_.enable_driver_api(function, 1) == cupti::kSuccess) ++chosen;
-    }
+    });
   }
   if (chosen > 0) return;
   const auto code = cupti_.enable(cupti::kDriver);

@@ -95,8 +95,12 @@ TEST(Collector, OnlyCallsOfTheDriverThatDoSomethingAreAskedFor) {
   EXPECT_EQ(fake.driver_function_enabled(307), 1U);  // cuLaunchKernel
   EXPECT_EQ(fake.driver_function_enabled(304), 0U);  // cuCtxGetCurrent
   EXPECT_EQ(fake.enabled(cupti::kDriver), 0U);
-  EXPECT_EQ(fake.runtime_function_disabled(17), 1U);  // cudaGetDevice
-  EXPECT_EQ(fake.enabled(3), 0U);                     // the kind that serialises kernels is never on
+  EXPECT_EQ(fake.runtime_function_disabled(17), 1U);   // cudaGetDevice
+  EXPECT_EQ(fake.runtime_function_disabled(10), 1U);   // cudaGetLastError
+  EXPECT_EQ(fake.runtime_function_disabled(410), 1U);  // cudaStreamGetCaptureInfo_v2_ptsz
+  EXPECT_EQ(fake.runtime_function_disabled(16), 0U);   // cudaSetDevice, which may make a context
+  EXPECT_EQ(fake.runtime_function_disabled(211), 0U);  // cudaLaunchKernel
+  EXPECT_EQ(fake.enabled(3), 0U);                      // the kind that serialises kernels is never on
   EXPECT_EQ(fake.enabled(cupti::kConcurrentKernel), 1U);
   stop_collecting();
   EXPECT_EQ(fake.enabled(cupti::kConcurrentKernel), 0U);

@@ -30,9 +30,13 @@ namespace abi = strobe::gpu::cupti;
 
 constexpr uint32_t kContextNumber = 1;
 constexpr uint32_t kLaunchFunction = 211, kCopyFunction = 41, kSetFunction = 51, kSyncFunction = 131, kGetDevice = 17,
-                   kInstantiateFunction = 306, kGraphLaunchFunction = 311;
+                   kSetDevice = 16, kLastError = 10, kCaptureInfo = 410, kInstantiateFunction = 306,
+                   kGraphLaunchFunction = 311;
 constexpr uint32_t kDriverLaunch = 307, kDriverCopy = 277, kDriverOther = 304;
 constexpr std::pair<uint32_t, const char*> kRuntimeNames[] = {{kGetDevice, "cudaGetDevice_v3020"},
+                                                              {kSetDevice, "cudaSetDevice_v3020"},
+                                                              {kCaptureInfo, "cudaStreamGetCaptureInfo_v2_ptsz_v11030"},
+                                                              {kLastError, "cudaGetLastError_v3020"},
                                                               {kCopyFunction, "cudaMemcpyAsync_v3020"},
                                                               {kSetFunction, "cudaMemsetAsync_v3020"},
                                                               {kSyncFunction, "cudaStreamSynchronize_v3020"},
