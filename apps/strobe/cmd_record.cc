@@ -88,10 +88,7 @@ class RecordCommand : public Command {
     app.add_flag("--gpu-metrics", metrics_,
                  "Sample the GPUs' hardware counters, too (use of SMs, tensor cores and memory); needs the right to "
                  "them");
-    app.add_flag(
-        "--gpu-graph-nodes", graph_nodes_,
-        "Each kernel of a CUDA graph, under the layer in which it was captured, instead of one piece a launch; "
-        "slows graphs down");
+    app.add_flag("--gpu-graph-nodes", graph_nodes_, kGraphNodesHelp);
     app.add_flag(
         "--gpu-replay-metrics", replay_,
         "Instead of all else: the hardware counters of each kernel, by running it several times alone; all of "

@@ -138,10 +138,11 @@ class RunCommand : public Command {
           fmt::format("{}: expected an experiment's .yaml file (a video goes behind --input)", experiment_));
     const auto others = arguments_without(
         *app_, {"experiment", "maximize_clocks", "again", "set", "dry-run", "calibration", "probe-seconds", "output",
-                "format", "quiet", "no-gpu-trace", "gpu-metrics", "gpu-metrics-us"});
+                "format", "quiet", "no-gpu-trace", "gpu-graph-nodes", "gpu-metrics", "gpu-metrics-us"});
     if (!others.empty())
       return usage_error(others.front() + ": with an experiment, what tenants do stands in the file");
     STROBE_ASSIGN(const int metrics_us, gpu_metrics_us(*app_, flags_));
+    STROBE_TRY(ask_for_graph_nodes(flags_));
     const ExperimentOptions options{.file = experiment_,
                                     .output = flags_.output,
                                     .format = flags_.format,

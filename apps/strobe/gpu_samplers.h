@@ -14,6 +14,11 @@
 
 namespace strobe::app {
 
+inline constexpr const char* kGraphNodesHelp =
+    "Each kernel of a CUDA graph, under the layer in which it was captured, instead of one piece a launch; slows "
+    "graphs "
+    "down";
+
 // --gpu-metrics and --gpu-metrics-us, as one number: 0 for none. Errors: kUsage.
 Result<int> metrics_period_us(bool wanted, int period_us, bool period_given);
 

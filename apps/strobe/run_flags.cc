@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "gpu/collector.h"
 #include "gpu_samplers.h"
 
 namespace strobe::app {
@@ -130,6 +132,7 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_flag("--no-gpu-trace", f.no_gpu_trace,
                "Leave out what the run does on NVIDIA devices (kernels, copies, calls, samples of the devices)")
       ->group(measuring);
+  app.add_flag("--gpu-graph-nodes", f.gpu_graph_nodes, kGraphNodesHelp)->group(measuring);
   app.add_flag("--gpu-metrics", f.gpu_metrics,
                "Sample the GPUs' hardware counters, too (use of SMs, tensor cores and memory); needs the right to them")
       ->group(measuring);
@@ -154,9 +157,18 @@ Result<int> gpu_metrics_us(const CLI::App& app, const RunFlags& flags) {
   return metrics_period_us(flags.gpu_metrics, flags.gpu_metrics_us, app.count("--gpu-metrics-us") > 0);
 }
 
+Result<void> ask_for_graph_nodes(const RunFlags& flags) {
+  if (!flags.gpu_graph_nodes) return {};
+  for (const auto& [given, name] : {std::pair{flags.no_gpu_trace, "--no-gpu-trace"}, {flags.no_record, "--no-record"}})
+    if (given) return usage_error(fmt::format("--gpu-graph-nodes and {} exclude each other", name));
+  ::setenv(gpu::kGraphNodesVariable, "1", 1);
+  return {};
+}
+
 Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
   STROBE_ASSIGN(const RunMode mode, run_mode(flags));
   STROBE_ASSIGN(flags.gpu_metrics_us, gpu_metrics_us(app, flags));
+  STROBE_TRY(ask_for_graph_nodes(flags));
   const bool chosen_engine = app.count("--engine") > 0;
   if (flags.max_steps < 0) return usage_error("--max-steps: must be at least 0");
   if (flags.max_steps > 0 && mode == RunMode::kInference && flags.batch > 0) {

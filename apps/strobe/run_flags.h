@@ -16,7 +16,7 @@ struct RunFlags {
   std::vector<std::string> engines{"openvino"};
   std::string output = "strobe-out";
   std::string format = "text";
-  bool quiet = false, verify = false, no_record = false, no_gpu_trace = false, no_video = false, gpu_metrics = false;
+  bool quiet = false, verify = false, no_record = false, no_gpu_trace = false, no_video = false, gpu_metrics = false, gpu_graph_nodes = false;
   int gpu_metrics_us = gpu::kMetricsPeriodUs;  // after resolve_run_flags 0 without gpu_metrics
   int64_t frames = 0, batch = 1;
   int warmup = 3, threads = 0, sessions = 0, queue = 4;
@@ -54,6 +54,8 @@ Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags);
 Result<RunMode> run_mode(const RunFlags& flags);
 // Between two samples of hardware counters; 0: none are wanted. Errors: kUsage.
 Result<int> gpu_metrics_us(const CLI::App& app, const RunFlags& flags);
+// Tells the collectors of this process and its children. Errors: kUsage (nothing is collected).
+Result<void> ask_for_graph_nodes(const RunFlags& flags);
 
 // The command line that would set the same flags, less those named: what a child process is started with.
 std::vector<std::string> arguments_without(const CLI::App& app, const std::vector<std::string>& left_out);

@@ -11,9 +11,26 @@ namespace {
 
 using engines::Kernel;
 using engines::KernelTime;
+using engines::LayerListener;
 using engines::Network;
 using engines::Session;
 using engines::TensorInfo;
+
+// Kernels of the second part, as numbers of the whole network.
+class SecondPart : public LayerListener {
+ public:
+  explicit SecondPart(size_t kernels_of_first) : kernels_of_first_(kernels_of_first) {}
+  void before(size_t kernel, const std::function<void()>& finish) override {
+    whole->before(kernels_of_first_ + kernel, finish);
+  }
+  void after(size_t kernel, const std::function<void()>& finish) override {
+    whole->after(kernels_of_first_ + kernel, finish);
+  }
+  LayerListener* whole = nullptr;
+
+ private:
+  const size_t kernels_of_first_;
+};
 
 class SplitSession : public Session {
  public:
@@ -24,7 +41,8 @@ class SplitSession : public Session {
         from_second_(std::move(from_second)),
         leaves_(crossing_elements),
         enters_(crossing_elements),
-        kernels_of_first_(kernels_of_first) {}
+        kernels_of_first_(kernels_of_first),
+        second_part_(kernels_of_first) {}
 
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     std::vector<float*> of_first, of_second;
@@ -52,11 +70,19 @@ class SplitSession : public Session {
     return times;
   }
 
+  bool listen(LayerListener* listener) override {
+    second_part_.whole = listener;
+    const bool first = first_->listen(listener);
+    const bool second = second_->listen(listener == nullptr ? nullptr : &second_part_);
+    return first && second;
+  }
+
  private:
   std::unique_ptr<Session> first_, second_;
   std::vector<bool> from_second_;
   std::vector<float> leaves_, enters_;
   size_t kernels_of_first_;
+  SecondPart second_part_;
 };
 
 class SplitNetwork : public Network {

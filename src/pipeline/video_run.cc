@@ -12,6 +12,7 @@
 #include "models/exported_yolo.h"
 #include "models/yolo.h"
 #include "models/zoo.h"
+#include "pipeline/layer_ranges.h"
 #include "pipeline/network_input.h"
 #include "pipeline/split_network.h"
 #include "pipeline/stage_alone.h"
@@ -44,6 +45,10 @@ class VideoRun {
     }
     STROBE_ASSIGN(network_, load_network(options_.load));
     STROBE_TRY(check_network());
+    if (options_.load.device != "cpu") {
+      STROBE_ASSIGN(const auto kernels, network_->kernels());
+      layer_ranges_ = std::make_unique<LayerRanges>(kernels);
+    }
     if (options_.no_video) return {};
     STROBE_ASSIGN(writer_, open_writer(options_.video));
     return {};
@@ -220,6 +225,7 @@ class VideoRun {
 
   Result<void> start_session(int worker) {
     STROBE_ASSIGN(auto session, network_->create_session());
+    if (layer_ranges_) session->listen(layer_ranges_.get());
     Batch batch;
     prepare(batch);
     for (int i = 0; i < options_.warmup && !stop_requested(); ++i) STROBE_TRY(infer_with(*session, batch));
@@ -413,6 +419,7 @@ class VideoRun {
   media::InputFormat format_;
   std::unique_ptr<media::PictureFilter> filter_;  // used by the stage prep; null: none
   bool classifies_ = false, softmax_ = false;     // softmax_: the network leaves it to us
+  std::unique_ptr<LayerRanges> layer_ranges_;     // of a network on a GPU; null on the CPU
   std::mutex sessions_mutex_;
   std::vector<std::unique_ptr<engines::Session>> sessions_;
   std::vector<media::Frame> samples_;

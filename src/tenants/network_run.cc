@@ -100,8 +100,10 @@ void NetworkRun::before(size_t kernel, const std::function<void()>& finish) {
   if (turns_ != nullptr) turns_->begin(first_piece_ + kernel, finish);
 }
 
-void NetworkRun::after(size_t kernel) {
-  if (turns_ != nullptr) turns_->end(first_piece_ + kernel);
+void NetworkRun::after(size_t kernel, const std::function<void()>& finish) {
+  if (turns_ == nullptr) return;
+  if (kernel + 1 == pieces_.size()) finish();  // the frame's work on the device ends with its last piece
+  turns_->end(first_piece_ + kernel);
 }
 
 Result<void> NetworkRun::run_session() {

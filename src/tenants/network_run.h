@@ -39,7 +39,7 @@ class NetworkRun : private engines::LayerListener {
  private:
   NetworkRun() = default;
   void before(size_t kernel, const std::function<void()>& finish) override;
-  void after(size_t kernel) override;
+  void after(size_t kernel, const std::function<void()>& finish) override;
   Result<void> run_session();
 
   std::unique_ptr<engines::Network> network_;

@@ -157,7 +157,7 @@ class Log : public LayerListener {
     heard.push_back(kernel);
     finish();
   }
-  void after(size_t kernel) override {
+  void after(size_t kernel, const std::function<void()>&) override {
     EXPECT_EQ(heard.back(), kernel);
     --open_;
   }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "gpu/fake_gpu.h"
 #include "strobe/engines/engine.h"
@@ -36,8 +37,8 @@ Result<Driver> open_driver() {
 }
 
 // Copy in and first kernel on stream 7, one after the other; second kernel on stream 8 beside the copy out. All of it
-// is over before the call returns.
-void work(const Driver& driver, const char* first, const char* second) {
+// is over before the call returns. The listener hears of two layers: the copy in and the first kernel, and the rest.
+void work(const Driver& driver, const char* first, const char* second, engines::LayerListener* listener = nullptr) {
   if (driver.launch == nullptr) return;
   static const char* const wanted = std::getenv("FAKE_ENGINE_US");
   static const std::chrono::microseconds least(wanted == nullptr ? 300 : std::atoll(wanted));
@@ -46,7 +47,15 @@ void work(const Driver& driver, const char* first, const char* second) {
   kernel.kernel = first, kernel.stream = 7, kernel.delay_ns = 3'000, kernel.duration_ns = 10'000, kernel.nested = 1;
   beside.kernel = second, beside.stream = 8, beside.delay_ns = 25'000, beside.duration_ns = 20'000;
   out.stream = 7, out.delay_ns = 30'000, out.duration_ns = 5'000, out.bytes = 4'096, out.copy_kind = 2;
-  for (const FakeLaunch* one : {&in, &kernel, &beside, &out}) driver.launch(one);
+  const auto finish = [&] { driver.synchronize(7); };
+  size_t layer = 0;
+  for (const auto& pair : {std::pair{&in, &kernel}, {&beside, &out}}) {
+    if (listener != nullptr) listener->before(layer, finish);
+    driver.launch(pair.first);
+    driver.launch(pair.second);
+    if (listener != nullptr) listener->after(layer, finish);
+    ++layer;
+  }
   std::this_thread::sleep_for(least);
   driver.synchronize(7);
 }
@@ -55,14 +64,19 @@ class Session : public engines::Session {
  public:
   Session(Driver driver, std::vector<int64_t> elements) : driver_(driver), elements_(std::move(elements)) {}
   Result<void> run(std::span<const float* const>, std::span<float* const> outputs) override {
-    work(driver_, "_Z4gemmPKfPf", "_Z4reluPf");
+    work(driver_, "_Z4gemmPKfPf", "_Z4reluPf", listener_);
     for (size_t i = 0; i < outputs.size(); ++i) std::fill_n(outputs[i], elements_[i], 0.0F);
     return {};
+  }
+  bool listen(engines::LayerListener* listener) override {
+    listener_ = listener;
+    return true;
   }
 
  private:
   Driver driver_;
   std::vector<int64_t> elements_;
+  engines::LayerListener* listener_ = nullptr;
 };
 
 class Network : public engines::Network {
@@ -81,7 +95,9 @@ class Network : public engines::Network {
     for (const TensorInfo& output : outputs_) elements.push_back(output.elements());
     return std::unique_ptr<engines::Session>(std::make_unique<Session>(driver_, elements));
   }
-  Result<std::vector<engines::Kernel>> kernels() override { return std::vector<engines::Kernel>{}; }
+  Result<std::vector<engines::Kernel>> kernels() override {
+    return std::vector<engines::Kernel>{{"conv1", "Convolution", "", {}}, {"relu2", "Activation", "", {}}};
+  }
 
  private:
   Driver driver_;
@@ -121,6 +137,7 @@ class Engine : public engines::Engine {
   std::string version() const override { return "1"; }
   std::vector<std::string> variants() const override { return {"eager", "graphs"}; }
   std::vector<engines::Precision> precisions() const override { return {engines::Precision::kF32}; }
+  Result<std::vector<engines::Precision>> precisions_on(const std::string&) const override { return precisions(); }
   std::vector<std::string> file_formats() const override { return {}; }
   Result<std::unique_ptr<engines::Network>> load(const engines::ModelSource& source,
                                                  const engines::LoadOptions& options) override {

@@ -253,6 +253,21 @@ class Engine(HardwareCase):
         self.assertEqual(frames - {None}, set(range(12)))
         stages = {row["stage"] for row in self.answer("kernels", run["trace"], "--by", "stage")}
         self.assertEqual(stages - {None}, {"infer"})
+        eager = self.layers_of(run["trace"])
+        self.assertGreater(len(eager), 20)
+        # The same kernels in one graph, told apart by the layers of its capture.
+        [run] = self.run_it("--infer-on-gpu", "--gpu-graph-nodes", engine="torch:graph")
+        self.assertEqual(set(self.layers_of(run["trace"])), set(eager))
+
+    def layers_of(self, trace):
+        """Kernels of the frames by layer; nearly all time must have one."""
+        by_layer, whole = {}, 0
+        for row in self.answer("kernels", trace, "--by", "layer"):
+            whole += row["total_ns"]
+            if row["layer"] not in (None, "infer", "strobe run"):
+                by_layer[row["layer"]] = by_layer.get(row["layer"], 0) + row["total_ns"]
+        self.assertGreater(sum(by_layer.values()), 0.9 * whole, by_layer)
+        return by_layer
 
     def test_layers_have_times(self):
         done = self.strobe("run", "--input", self.made(12), "--model", "yolov4-tiny", "--engine", "torch", "-q", "--infer-on-gpu",

@@ -130,6 +130,23 @@ class Run(GpuCase):
                          {("infer", "cudaLaunchKernel"), ("infer", "cudaMemcpyAsync")})
         self.assertFalse((self.out / "spool").exists())
 
+    def test_kernels_of_a_network_on_a_gpu_belong_to_its_layers(self):
+        [run] = self.run_it("--infer-on-gpu")
+        layers = {(row["layer"], row["name"].partition("(")[0]): row["count"] for row in
+                  self.answer("kernels", run["trace"], "--by", "layer")}
+        self.assertEqual(layers, {("conv1", "gemm"): 20, ("relu2", "relu"): 20})
+        self.assertEqual({row["stage"] for row in self.answer("kernels", run["trace"], "--by", "stage")}, {"infer"})
+        self.assertEqual({row["frame"] for row in self.answer("kernels", run["trace"], "--by", "frame")}, set(range(20)))
+        # Of the parts of a split network the second one is there.
+        [run] = self.run_it("--infer-on-gpu", "--split-point", "001_maxpool")
+        self.assertTrue(self.has_kernels(run["trace"]))
+
+    def test_kernels_of_graphs_are_asked_for(self):
+        [run] = self.run_it("--gpu-graph-nodes")
+        self.assertEqual(self.facts(run["trace"])["gpu.collection"], "on")
+        for flag in ("--no-gpu-trace", "--no-record"):
+            self.refused(self.strobe(*self.command("--gpu-graph-nodes", flag), code=2), "--gpu-graph-nodes and " + flag)
+
     def test_what_cannot_be_asked_is_refused(self):
         [run] = self.run_it()
         for command, word in ((["kernels", "--by", "colour"], "name, layer, range, frame, stage or tenant"),

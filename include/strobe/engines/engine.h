@@ -21,7 +21,7 @@
 namespace strobe::engines {
 
 // Raised with every change of this header; a plugin built against another value is refused by the loader.
-inline constexpr int kEngineAbi = 5;
+inline constexpr int kEngineAbi = 6;
 
 enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
 enum class Hint : uint8_t { kLatency, kThroughput };
@@ -77,8 +77,8 @@ class LayerListener {
   // kernel: index into Network::kernels(). finish() returns when all that the session has given to its device so far is
   // done; who lets others onto the device calls it first. On a CPU it does nothing.
   virtual void before(size_t kernel, const std::function<void()>& finish) = 0;
-  // The call has returned. On a GPU its work may still be under way; behind the last kernel all of it is done.
-  virtual void after(size_t kernel) = 0;
+  // The call has returned. On a GPU its work may still be under way.
+  virtual void after(size_t kernel, const std::function<void()>& finish) = 0;
 };
 
 // One stream of inferences: used by one thread at a time, which must be the thread that created it or has taken it over
@@ -92,7 +92,8 @@ class Session {
   // Times of the last run by kernel, in execution order. Empty unless loaded with profile_layers.
   virtual Result<std::vector<KernelTime>> kernel_times() { return std::vector<KernelTime>{}; }
   // Calls the listener around each kernel from the next run on; null: no more. The listener outlives the session or is
-  // taken away before. False: this engine runs a network in one piece, and the listener is never called.
+  // taken away before. False: this engine runs a network in one piece; the listener is called at most while that piece
+  // is put together (the capture of a CUDA graph, whose kernels are then told apart by the ranges of the capture).
   virtual bool listen(LayerListener* listener) {
     (void)listener;
     return false;

@@ -77,9 +77,8 @@ class EagerSession : public Session {
   Result<std::vector<KernelTime>> kernel_times() override { return times_; }
 
   bool listen(LayerListener* listener) override {
-    if (plan_->captured) return false;
     listener_ = listener;
-    return true;
+    return !plan_->captured;
   }
 
  private:
@@ -87,6 +86,7 @@ class EagerSession : public Session {
     const auto& graph = *plan_->graph;
     std::vector<at::Tensor> values(graph.layers.size());
     std::vector<at::Tensor> arguments;
+    const auto& finish = plan_->captured ? nothing_ : finish_;
     for (size_t id = 0; id < graph.layers.size(); ++id) {
       const auto& layer = graph.layers[id];
       const size_t kernel = plan_->kernel_of[id];
@@ -94,13 +94,12 @@ class EagerSession : public Session {
       if (id == 0) arguments.push_back(input.to(plan_->type));
       for (const LayerId source : layer.inputs) arguments.push_back(values[static_cast<size_t>(source)]);
       const bool is_kernel = kernel < plan_->kernels.size();
-      const bool timed = plan_->profile && !plan_->captured && is_kernel, told = listener_ && is_kernel;
-      if (told) listener_->before(kernel, finish_);
+      const bool timed = plan_->profile && !plan_->captured && is_kernel, told = listener_ && is_kernel && !silent_;
+      if (told) listener_->before(kernel, finish);
       if (timed) clock_.begin();
       values[id] = apply(layer, plan_->weights[id], arguments);
       if (timed) clock_.end(kernel);
-      if (told && kernel + 1 == plan_->kernels.size()) lane_.wait();
-      if (told) listener_->after(kernel);
+      if (told) listener_->after(kernel, finish);
       arguments.clear();
       for (const LayerId done : plan_->released_after[id]) values[static_cast<size_t>(done)].reset();
     }
@@ -112,7 +111,9 @@ class EagerSession : public Session {
   // What libraries make at their first calls (handles, workspaces, chosen algorithms) is not to be in the graph.
   Result<void> capture(const at::Tensor& input) {
     constexpr int kWarmUps = 2;
+    silent_ = true;
     for (int i = 0; i < kWarmUps; ++i) forward(input);
+    silent_ = false;
     lane_.wait();
     STROBE_ASSIGN(auto graph, make_cuda_graph());
     graph->begin();
@@ -132,8 +133,10 @@ class EagerSession : public Session {
   KernelClock clock_;
   std::vector<KernelTime> times_;
   LayerListener* listener_ = nullptr;
+  bool silent_ = false;  // the listener hears of one pass alone: that of the capture
   const std::function<void()> finish_ = [this] { lane_.wait(); };
-  std::vector<at::Tensor> captured_results_;  // the graph writes into them
+  const std::function<void()> nothing_ = [] {};  // nothing may be waited for while a graph is captured
+  std::vector<at::Tensor> captured_results_;     // the graph writes into them
   std::unique_ptr<CudaGraph> graph_;
 };
 
