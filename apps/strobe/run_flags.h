@@ -16,7 +16,8 @@ struct RunFlags {
   std::vector<std::string> engines{"openvino"};
   std::string output = "strobe-out";
   std::string format = "text";
-  bool quiet = false, verify = false, no_record = false, no_gpu_trace = false, no_video = false, gpu_metrics = false, gpu_graph_nodes = false;
+  bool quiet = false, verify = false, no_record = false, no_gpu_trace = false, no_video = false, gpu_metrics = false,
+       gpu_graph_nodes = false;
   int gpu_metrics_us = gpu::kMetricsPeriodUs;  // after resolve_run_flags 0 without gpu_metrics
   int64_t frames = 0, batch = 1;
   int warmup = 3, threads = 0, sessions = 0, queue = 4;
