@@ -77,7 +77,8 @@ class RunCommand : public Command {
         flags_.input.find("://") == std::string::npos && !std::filesystem::exists(flags_.input, ignored))
       return not_found("no such file").at(flags_.input);
     if (!flags_.core_bind.empty()) STROBE_TRY(collect::bind_to_cores(flags_.core_bind));
-    STROBE_TRY(make_writable_folder(flags_.output));
+    // One engine's session makes it itself, when the device is known to be there.
+    if (flags_.engines.size() > 1) STROBE_TRY(make_writable_folder(flags_.output));
     const std::atomic<bool>& stop_requested = stop_on_interrupt();
     Json result = {{"runs", Json::array()}};
     Result<void> ended;

@@ -91,7 +91,8 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_flag("--use-amp", f.use_amp, "bfloat16: in inference --precision bf16, in training mixed precision")
       ->group(worker);
   app.add_flag("--prep-on-gpu", f.prep_on_gpu, "Preprocess on the GPU")->group(worker);
-  app.add_flag("--infer-on-gpu", f.infer_on_gpu, "Run the network (of a split one: the second part) on the GPU")
+  app.add_flag("--infer-on-gpu", f.infer_on_gpu,
+               "Run or train the network (of a split one: the second part) on the GPU")
       ->group(worker);
   app.add_option("--device-id,--device_id", f.device_id, "Of the GPU")->capture_default_str()->group(worker);
 
@@ -189,8 +190,6 @@ Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
   if (mode == RunMode::kRetrain) {
     if (!chosen_engine) flags.engines = {"torch"};
     if (flags.engines.size() != 1) return usage_error("--mode retrain: one engine at a time");
-    if (flags.device != "cpu")
-      return unsupported("--infer-on-gpu is of --mode inference: this version trains on the CPU alone");
     for (const char* other :
          {"--frames", "--verify", "--split-point", "--precision", "--no-record", "--sessions", "--dump-outputs"})
       if (app.count(other) > 0) return usage_error(std::string(other) + " is of --mode inference");

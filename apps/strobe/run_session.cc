@@ -174,6 +174,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   const fs::path folder = folder_name;
   STROBE_ASSIGN(const Words words, parse_words(flags));
   STROBE_ASSIGN(const auto engine, engines::open_engine(spec));
+  STROBE_TRY(check_device(flags, *engine));
   STROBE_ASSIGN(const engines::ModelSource model, open_model(flags, words, *engine));
   STROBE_TRY(make_writable_folder(folder));
   STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));

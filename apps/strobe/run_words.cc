@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "engines/request.h"
 #include "models/model.h"
 
 namespace strobe::app {
@@ -92,6 +93,12 @@ media::SourceOptions source_options(const RunFlags& flags, const Words& words) {
 
 std::string prep_filter(const RunFlags& flags, const Words& words) {
   return flags.prep_filter.empty() ? std::string(media::filter_of(words.prep_level)) : flags.prep_filter;
+}
+
+Result<void> check_device(const RunFlags& flags, const engines::Engine& engine) {
+  STROBE_TRY(engines::check_device_word(flags.device));
+  if (flags.device != "cpu") STROBE_TRY(engine.precisions_on(flags.device));
+  return {};
 }
 
 void set_threads(const RunFlags& flags, engines::LoadOptions& load) {

@@ -28,6 +28,8 @@ media::SourceOptions source_options(const RunFlags& flags, const Words& words);
 std::string prep_filter(const RunFlags& flags, const Words& words);
 
 // How the inference threads are dealt out: sessions and threads of each. Of load, hint is read.
+// Whether the engine runs on flags.device: asked before anything is written. Errors: kUnsupported.
+Result<void> check_device(const RunFlags& flags, const engines::Engine& engine);
 void set_threads(const RunFlags& flags, engines::LoadOptions& load);
 
 // The network as the engine takes it: a graph, or the path of a file that it reads itself.

@@ -59,6 +59,7 @@ Result<pipeline::TrainRunOptions> train_options(const RunFlags& flags, const Wor
   options.augment = !flags.no_augment;
   options.train.batch = flags.batch;
   options.train.threads = flags.threads;
+  options.train.device = flags.device;
   options.train.mixed_precision = flags.use_amp;
   STROBE_ASSIGN(options.train.optimizer, optimizer_of(flags));
   options.train.weight_decay = flags.weight_decay;
@@ -113,6 +114,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
   const fs::path folder = flags.output;
   STROBE_ASSIGN(const Words words, parse_words(flags));
   STROBE_ASSIGN(const auto engine, engines::open_engine(flags.engines.front()));
+  STROBE_TRY(check_device(flags, *engine));
   STROBE_ASSIGN(const engines::ModelSource model, open_model(flags, words, *engine));
   const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&model);
   if (!graph)
@@ -133,10 +135,10 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
   record_facts(flags, *engine);
   if (!flags.quiet && flags.format == "text")
     options.on_start = [&] {
-      print_start(
-          {{"retrain", fmt::format("{} on {} {}, {}, batch {}{}", flags.model, engine->name(), engine->version(),
-                                   flags.use_amp ? "bf16 mixed precision" : "f32", flags.batch,
-                                   flags.core_bind.empty() ? "" : ", bound to cores " + flags.core_bind)}});
+      print_start({{"retrain", fmt::format("{} on {} {}{}, {}, batch {}{}", flags.model, engine->name(),
+                                           engine->version(), flags.device == "cpu" ? "" : " on " + flags.device,
+                                           flags.use_amp ? "bf16 mixed precision" : "f32", flags.batch,
+                                           flags.core_bind.empty() ? "" : ", bound to cores " + flags.core_bind)}});
     };
   STROBE_ASSIGN(pipeline::TrainRunResult result, pipeline::run_training(*engine, *graph, options));
   RunOutcome outcome;
@@ -149,6 +151,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
   Json& summary = outcome.summary;
   summary = {{"mode", "retrain"},
              {"engine", engine->name()},
+             {"device", flags.device},
              {"model", flags.model},
              {"steps", steps},
              {"first_step", result.first_step},
@@ -162,8 +165,9 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
     summary["loss_first"] = mean_of_end(result.loss, false);
     summary["loss_last"] = mean_of_end(result.loss, true);
   }
-  // After a loss that is no number the weights are good for nothing: what an earlier run left stays.
-  if (steps > 0 && !result.diverged) {
+  // After a loss that is no number the weights are good for nothing, and a device that is gone does not give them: what
+  // an earlier run left stays.
+  if (steps > 0 && !result.diverged && !result.graph.layers.empty()) {
     const fs::path weights = folder / "weights.safetensors";
     if (auto written = write_weights(result.graph, result.first_step + steps, weights)) {
       summary["weights"] = weights.string();

@@ -131,6 +131,7 @@ class TrainRun {
     record::fact("train.items", std::to_string(data_->items()));
     record::fact("train.optimizer", options_.train.optimizer == engines::Optimizer::kAdamW ? "adamw" : "sgd");
     record::fact("train.learning_rate", fmt::format("{:g}", options_.learning_rate));
+    if (options_.train.device != "cpu") record::fact("engine.device", options_.train.device);
     record::fact("train.precision", options_.train.mixed_precision ? "bf16 mixed" : "f32");
     if (!options_.prep_filter.empty()) record::fact("prep.filter", options_.prep_filter);
   }

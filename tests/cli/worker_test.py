@@ -306,6 +306,16 @@ class Retrain(Case):
         done = self.retrain("--input", data, "--epochs", "1", batch=100)
         self.refused(done, "a batch of 100", "9 pictures")
 
+    def test_a_gpu_that_is_not_there_is_refused_before_anything_is_written(self):
+        data = self.class_folders(1)
+        for engine, words in (("torch", ["device cuda:99"]), ("opencv", ["device cuda:99", "engine opencv", "CPU only"])):
+            with self.subTest(engine):
+                done = self.retrain("--input", data, "--infer-on-gpu", "--device-id", "99", "--engine", engine)
+                if f"engine {engine}: not built" in done.stderr:
+                    continue
+                self.refused(done, *words)
+                self.assertFalse((self.folder / "out").exists())
+
     def test_goes_on_from_a_checkpoint(self):
         data = self.class_folders(2)
         flags = ["--input", data, "--no-augment", "--shuffle", "1", "--optimizer", "sgd", "--lr", "0.001"]

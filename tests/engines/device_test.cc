@@ -149,6 +149,58 @@ TEST_P(Graphs, TheCpuIsRefusedInOneLine) {
 
 INSTANTIATE_TEST_SUITE_P(Torch, Graphs, testing::Values("graph"));
 
+class TrainingDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = open_engine("torch");
+    if (!opened) GTEST_SKIP() << opened.error().to_string();
+    engine_ = *opened;
+    auto graph = models::open_graph("resnet18", {.width = 64, .height = 64});
+    ASSERT_TRUE(graph) << graph.error().to_string();
+    graph_ = std::make_shared<const models::Graph>(*std::move(graph));
+  }
+  Result<std::vector<double>> losses(const std::string& device, bool mixed) const {
+    TrainOptions options;
+    options.device = device;
+    options.mixed_precision = mixed;
+    options.batch = 8;
+    STROBE_ASSIGN(const auto trainer, engine_->train(graph_, options));
+    const auto input = test::random_values(options.batch * graph_->input_shape().elements(), 3);
+    std::vector<Target> targets(static_cast<size_t>(options.batch));
+    for (size_t i = 0; i < targets.size(); ++i) targets[i].class_id = static_cast<int>(i);
+    std::vector<double> losses;
+    for (int step = 0; step < 5; ++step) {
+      STROBE_ASSIGN(losses.emplace_back(), trainer->forward(input, targets));
+      STROBE_TRY(trainer->backward());
+      STROBE_TRY(trainer->update(1e-3));
+    }
+    return losses;
+  }
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<const models::Graph> graph_;
+};
+
+TEST_F(TrainingDevice, TheGpuLearnsWhatTheCpuLearns) {
+  const auto there = losses("cuda:0", false);
+  if (!there && there.error().kind() == ErrorKind::kUnsupported) GTEST_SKIP() << there.error().to_string();
+  ASSERT_TRUE(there) << there.error().to_string();
+  const auto mixed = losses("cuda:0", true), here = losses("cpu", false);
+  ASSERT_TRUE(mixed && here);
+  EXPECT_LT(here->back(), 0.7 * here->front());
+  for (size_t i = 0; i < here->size(); ++i) {
+    // AdamW's first steps have the size of the learning rate where a gradient is all but nothing, too.
+    EXPECT_NEAR((*there)[i], (*here)[i], (i == 0 ? 1e-4 : 0.05) * here->front()) << "step " << i;
+    EXPECT_NEAR((*mixed)[i], (*here)[i], 0.1 * here->front()) << "step " << i << " in bfloat16";
+  }
+}
+
+TEST_F(TrainingDevice, OneThatIsNotThereIsRefusedInOneLine) {
+  const auto refused = losses("cuda:99", false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::kUnsupported);
+  EXPECT_THAT(refused.error().to_string(), AllOf(HasSubstr("device cuda:99"), Not(HasSubstr("\n"))));
+}
+
 class Log : public LayerListener {
  public:
   void before(size_t kernel, const std::function<void()>& finish) override {

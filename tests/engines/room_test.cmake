@@ -38,8 +38,10 @@ target_compile_options(strobe_engines_test PRIVATE -Wno-missing-field-initialize
 
 # Parts of the torch plugin, which shows nothing but the interface of engines.
 if(TARGET strobe_engine_torch)
-  add_executable(strobe_engine_torch_test ${CMAKE_CURRENT_LIST_DIR}/torch/device_test.cc
-    ${PROJECT_SOURCE_DIR}/src/engines/torch/device.cc)
+  file(GLOB torch_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/torch/*.cc)
+  set(torch_parts device lidar_loss operations threads train trained_graph yolo_loss)
+  list(TRANSFORM torch_parts REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/engines/torch/\\1.cc")
+  add_executable(strobe_engine_torch_test ${torch_tests} ${torch_parts})
   target_compile_definitions(strobe_engine_torch_test PRIVATE FMT_HEADER_ONLY)
   target_link_libraries(strobe_engine_torch_test PRIVATE strobe_libtorch strobe_engines GTest::gmock GTest::gtest_main)
   get_target_property(torch_rpath strobe_engine_torch BUILD_RPATH)

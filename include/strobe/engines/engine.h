@@ -129,7 +129,8 @@ class Engine {
   // Errors: kUnsupported (a layer, precision or format that the engine lacks: says which and what it has), kBadData (a
   // file that is not what it says), kNotFound, kEngine.
   virtual Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) = 0;
-  // Errors: kUnsupported (an engine that only infers, a network without a loss), kUsage, kEngine.
+  // Errors: kUnsupported (an engine that only infers, a network without a loss, a device that is not there or whose
+  // memory is full), kUsage, kEngine.
   virtual Result<std::unique_ptr<Trainer>> train(std::shared_ptr<const models::Graph> graph,
                                                  const TrainOptions& options) {
     (void)graph, (void)options;

@@ -17,8 +17,9 @@ namespace strobe::engines {
 enum class Optimizer : uint8_t { kSgd, kAdamW };
 
 struct TrainOptions {
-  int64_t batch = 1;  // of every step; a shorter last one is allowed
-  int threads = 0;    // 0: the allowed cores
+  int64_t batch = 1;           // of every step; a shorter last one is allowed
+  int threads = 0;             // 0: the allowed cores
+  std::string device = "cpu";  // where it trains: "cpu", or "cuda:N"
   // Convolutions and linear layers compute in bfloat16, the weights and their updates stay float32.
   bool mixed_precision = false;
   Optimizer optimizer = Optimizer::kAdamW;
@@ -45,14 +46,17 @@ struct Target {
 };
 
 // A network being trained. Used by one thread at a time. A step is forward, backward, update, in this order: apart so
-// that each has its own place on the timeline.
+// that each has its own place on the timeline. On a GPU each returns when its work there is done, and does not end in
+// the next one's time. All tensors here are in host memory, wherever the network is trained, so that what one device
+// has learned goes on on another.
 class Trainer {
  public:
   virtual ~Trainer() = default;
-  // input: items x channels x height x width, of the pillar net where there is one. Returns the mean loss over the
-  // items: cross-entropy of a classifier; of a detector the sum of box, objectness (of a LiDAR detector: direction) and
-  // class loss over the assigned anchors. Errors: kUsage (a class the network does not have, targets that do not fit
-  // it), kEngine; a loss that is not finite is an error, since nothing after it means anything.
+  // input: items x channels x height x width, of the pillar net where there is one; it stays as it is until backward
+  // has returned. Returns the mean loss over the items: cross-entropy of a classifier; of a detector the sum of box,
+  // objectness (of a LiDAR detector: direction) and class loss over the assigned anchors. Errors: kUsage (a class the
+  // network does not have, targets that do not fit it), kEngine, kUnsupported (the device's memory is full); a loss
+  // that is not finite is an error, since nothing after it means anything.
   virtual Result<double> forward(std::span<const float> input, std::span<const Target> targets) = 0;
   virtual Result<void> backward() = 0;
   virtual Result<void> update(double learning_rate) = 0;

@@ -73,6 +73,23 @@ at::ScalarType scalar_type(Precision precision) {
   return at::kFloat;
 }
 
+at::Tensor brought(const at::Tensor& host, c10::Device device) {
+  if (device.is_cpu()) return host;
+  // ATen keeps the pinned memory until the copy is done.
+  at::Tensor pinned = at::empty(host.sizes(), host.options().pinned_memory(true));
+  pinned.copy_(host);
+  at::Tensor there = at::empty(host.sizes(), host.options().device(device));
+  return there.copy_(pinned, /*non_blocking=*/true);
+}
+
+at::Tensor brought(const std::vector<float>& values, c10::Device device) {
+  return brought(at::tensor(values), device);
+}
+
+at::Tensor brought(const std::vector<int64_t>& values, c10::Device device) {
+  return brought(at::tensor(values, at::kLong), device);
+}
+
 Lane::Lane(c10::Device device, int priority) {
   if (device.is_cpu()) return;
   // CUDA counts down from 0; devices tell a few levels apart.
@@ -81,14 +98,19 @@ Lane::Lane(c10::Device device, int priority) {
 }
 
 at::Tensor Lane::bring(const float* values, at::IntArrayRef shape) {
-  const at::Tensor host = at::from_blob(const_cast<float*>(values), shape, at::kFloat);
+  return bring(at::from_blob(const_cast<float*>(values), shape, at::kFloat));
+}
+
+at::Tensor Lane::bring(const at::Tensor& host) {
   if (!stream_) return host;
-  if (!pinned_input_.defined()) pinned_input_ = at::empty(shape, at::TensorOptions(at::kFloat).pinned_memory(true));
-  if (!device_input_.defined())
-    device_input_ = at::empty(shape, at::TensorOptions(at::kFloat).device(stream_->device()));
-  pinned_input_.copy_(host);
-  device_input_.copy_(pinned_input_, /*non_blocking=*/true);
-  return device_input_;
+  if (!device_input_.defined() || device_input_.numel() < host.numel()) {
+    pinned_input_ = at::empty({host.numel()}, at::TensorOptions(at::kFloat).pinned_memory(true));
+    device_input_ = at::empty({host.numel()}, at::TensorOptions(at::kFloat).device(stream_->device()));
+  }
+  const at::Tensor staged = pinned_input_.narrow(0, 0, host.numel()).view(host.sizes());
+  staged.copy_(host);
+  const at::Tensor there = device_input_.narrow(0, 0, host.numel()).view(host.sizes());
+  return there.copy_(staged, /*non_blocking=*/true);
 }
 
 void Lane::fetch(std::span<const at::Tensor> results, std::span<float* const> outputs,

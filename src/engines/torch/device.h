@@ -29,6 +29,12 @@ Result<c10::Device> open_device(const std::string& name);
 
 at::ScalarType scalar_type(Precision precision);
 
+// A tensor of the host on the device, through pinned memory: nobody waits, and the host's may change at once. On the
+// CPU it is the host's own.
+at::Tensor brought(const at::Tensor& host, c10::Device device);
+at::Tensor brought(const std::vector<float>& values, c10::Device device);
+at::Tensor brought(const std::vector<int64_t>& values, c10::Device device);
+
 // A session's place on its device: a stream of its own on a GPU, and pinned memory between that and the host. Used by
 // one thread.
 class Lane {
@@ -38,9 +44,11 @@ class Lane {
 
   // Whoever calls ATen holds one: what runs then goes into the lane's stream.
   c10::OptionalStreamGuard guard() const { return c10::OptionalStreamGuard(stream_); }
-  // The caller's values as a tensor on the device, whose memory is the same one in every call. On the CPU it is the
-  // caller's memory. The copy may still be under way; what the stream does next comes after it.
+  // The caller's values as a tensor on the device, whose memory is the same one in every call with no more values than
+  // the first. On the CPU it is the caller's memory. The copy may still be under way: what the stream does next comes
+  // after it, and the lane is waited for before the next call.
   at::Tensor bring(const float* values, at::IntArrayRef shape);
+  at::Tensor bring(const at::Tensor& host);
   // Copies results into the caller's buffers, and returns when they are there.
   void fetch(std::span<const at::Tensor> results, std::span<float* const> outputs,
              const std::vector<TensorInfo>& shapes);
@@ -50,6 +58,7 @@ class Lane {
   void settle() const noexcept;
 
   const std::optional<c10::Stream>& stream() const { return stream_; }
+  c10::Device device() const { return stream_ ? stream_->device() : c10::Device(c10::DeviceType::CPU); }
 
  private:
   std::optional<c10::Stream> stream_;

@@ -44,7 +44,8 @@ class TorchEngine : public Engine {
   }
   Result<std::unique_ptr<Trainer>> train(std::shared_ptr<const models::Graph> graph,
                                          const TrainOptions& options) override {
-    return make_trainer(std::move(graph), options);
+    STROBE_ASSIGN(const c10::Device device, open_device(options.device));
+    return make_trainer(std::move(graph), options, device);
   }
 };
 

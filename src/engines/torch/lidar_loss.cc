@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "device.h"
+
 namespace strobe::engines::torch_plugin {
 namespace {
 
@@ -33,10 +35,6 @@ Positives positives_of(const AnchorHead& head, std::span<const Target> targets) 
     all.codes.insert(all.codes.end(), own.codes.begin(), own.codes.end());
   }
   return all;
-}
-
-at::Tensor integers(const std::vector<int64_t>& values) {
-  return at::tensor(values, at::kLong);
 }
 
 }  // namespace
@@ -110,7 +108,7 @@ at::Tensor scattered(const at::Tensor& pillars, const models::Shape& canvas, std
     for (const int32_t cell : targets[static_cast<size_t>(i)].cells) places.push_back(i * cells + cell);
   const at::Tensor flat = pillars.reshape({canvas.channels, -1});
   const at::Tensor map = at::zeros({canvas.channels, items * cells}, flat.options());
-  return map.index_copy(1, integers(places), flat)
+  return map.index_copy(1, brought(places, flat.device()), flat)
       .reshape({canvas.channels, items, canvas.height, canvas.width})
       .permute({1, 0, 2, 3})
       .contiguous();
@@ -120,7 +118,9 @@ at::Tensor anchor_loss(const AnchorHead& head, const at::Tensor& classes, const 
                        const at::Tensor& directions, std::span<const Target> targets) {
   const auto items = static_cast<int64_t>(targets.size());
   const Positives positives = positives_of(head, targets);
-  const at::Tensor item = integers(positives.item), kind = integers(positives.kind), cell = integers(positives.cell);
+  const c10::Device device = classes.device();
+  const at::Tensor item = brought(positives.item, device), kind = brought(positives.kind, device);
+  const at::Tensor cell = brought(positives.cell, device);
   const auto count = static_cast<int64_t>(positives.item.size());
 
   std::vector<at::Tensor> labels;
@@ -128,10 +128,10 @@ at::Tensor anchor_loss(const AnchorHead& head, const at::Tensor& classes, const 
     auto* values = const_cast<int8_t*>(target.anchors.label.data());
     labels.push_back(at::from_blob(values, {1, head.anchors, 1, head.cells}, at::kChar));
   }
-  const at::Tensor counted = at::cat(labels).ge(0).to(at::kFloat);
+  const at::Tensor counted = brought(at::cat(labels), device).ge(0).to(at::kFloat);
   const at::Tensor logits = classes.to(at::kFloat).reshape({items, head.anchors, head.classes, head.cells});
   at::Tensor wanted = at::zeros_like(logits.detach());
-  if (count > 0) wanted.index_put_({item, kind, integers(positives.class_id), cell}, at::ones({count}));
+  if (count > 0) wanted.index_put_({item, kind, brought(positives.class_id, device), cell}, 1.0F);
   const at::Tensor probability = at::sigmoid(logits);
   const at::Tensor miss = wanted * (1 - probability) + (1 - wanted) * probability;
   const at::Tensor weight = (wanted * kAlpha + (1 - wanted) * (1 - kAlpha)) * miss.pow(kGamma) * counted;
@@ -144,7 +144,7 @@ at::Tensor anchor_loss(const AnchorHead& head, const at::Tensor& classes, const 
                                .reshape({items, head.anchors, head.code, head.cells})
                                .permute({0, 1, 3, 2})
                                .index({item, kind, cell});
-  const at::Tensor truth = at::tensor(positives.codes).reshape({count, head.code});
+  const at::Tensor truth = brought(positives.codes, device).reshape({count, head.code});
   at::Tensor off = found - truth;
   off = at::cat({off.narrow(1, 0, kYaw), at::sin(off.narrow(1, kYaw, 1)), off.slice(1, kYaw + 1)}, 1);
   total = total + kCodeWeight * at::smooth_l1_loss(off, at::zeros_like(off.detach()), at::Reduction::Sum, kSmooth);
@@ -153,8 +153,8 @@ at::Tensor anchor_loss(const AnchorHead& head, const at::Tensor& classes, const 
                                 .reshape({items, head.anchors, 2, head.cells})
                                 .permute({0, 1, 3, 2})
                                 .index({item, kind, cell});
-  total =
-      total + kDirectionWeight * at::cross_entropy_loss(halves, integers(positives.direction), {}, at::Reduction::Sum);
+  const at::Tensor turned = brought(positives.direction, device);
+  total = total + kDirectionWeight * at::cross_entropy_loss(halves, turned, {}, at::Reduction::Sum);
   return total / static_cast<double>(count);
 }
 

@@ -23,7 +23,8 @@ Result<AnchorHead> anchor_head_of(const models::Graph& graph, const models::Grap
 Result<void> check_lidar_target(const AnchorHead& head, const models::Graph& graph, const models::Graph& pillar_net,
                                 const Target& target);
 
-// All pillars of a batch side by side, without the empty places behind them: 1 x features x points x pillars.
+// All pillars of a batch side by side in host memory, without the empty places behind them: 1 x features x points x
+// pillars.
 at::Tensor joined_pillars(std::span<const float> input, const models::Shape& of_item, std::span<const Target> targets);
 // pillars: 1 x channels x 1 x all pillars. Returns items x channels x rows x columns.
 at::Tensor scattered(const at::Tensor& pillars, const models::Shape& canvas, std::span<const Target> targets);

@@ -1,6 +1,8 @@
 // Training a Graph with ATen's automatic differentiation.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <memory>
 
 #include "strobe/base/result.h"
@@ -8,6 +10,8 @@
 
 namespace strobe::engines::torch_plugin {
 
-Result<std::unique_ptr<Trainer>> make_trainer(std::shared_ptr<const models::Graph> graph, const TrainOptions& options);
+// device: TrainOptions::device, opened.
+Result<std::unique_ptr<Trainer>> make_trainer(std::shared_ptr<const models::Graph> graph, const TrainOptions& options,
+                                              c10::Device device);
 
 }  // namespace strobe::engines::torch_plugin

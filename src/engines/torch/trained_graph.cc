@@ -13,25 +13,27 @@ constexpr double kNormMomentum = 0.1;  // of the running means of batch norm, as
 
 models::Weights copy_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return nullptr;
-  const at::Tensor values = tensor.detach().to(at::kFloat).contiguous();
+  const at::Tensor values = tensor.detach().to(at::kCPU, at::kFloat).contiguous();
   const auto* begin = values.const_data_ptr<float>();
   return std::make_shared<const models::Tensor>(
       models::Tensor{values.sizes().vec(), std::vector<float>(begin, begin + values.numel())});
 }
 
-TrainedGraph::TrainedGraph(std::shared_ptr<const models::Graph> graph, bool keeps_square,
+TrainedGraph::TrainedGraph(std::shared_ptr<const models::Graph> graph, bool keeps_square, c10::Device device,
                            std::vector<Parameter>& parameters)
     : graph_(std::move(graph)) {
-  // A private copy that gradients are kept for: the graph's own memory is shared and constant.
+  // A private copy that gradients are kept for: the graph's own memory is shared and constant, and on the CPU the
+  // tensors are that memory.
+  const auto own_copy = [&](const at::Tensor& tensor) { return device.is_cpu() ? tensor.clone() : tensor; };
   const auto add = [&](std::string name, at::Tensor& tensor, bool decays) {
     if (!tensor.defined()) return;
-    tensor = tensor.clone();
+    tensor = own_copy(tensor);
     tensor.set_requires_grad(true);
     Parameter parameter{std::move(name), tensor, decays, at::zeros_like(tensor.detach()), {}};
     if (keeps_square) parameter.square = at::zeros_like(tensor.detach());
     parameters.push_back(std::move(parameter));
   };
-  weights_ = tensors_of(*graph_, at::kFloat);
+  weights_ = tensors_of(*graph_, at::kFloat, device);
   for (size_t id = 0; id < weights_.size(); ++id) {
     const std::string& layer = graph_->layers[id].name;
     LayerWeights& own = weights_[id];
@@ -39,8 +41,8 @@ TrainedGraph::TrainedGraph(std::shared_ptr<const models::Graph> graph, bool keep
     add(layer + ".bias", own.bias, false);
     add(layer + ".weight", own.scale, false);
     add(layer + ".bias", own.shift, false);
-    if (own.mean.defined()) own.mean = own.mean.clone();
-    if (own.variance.defined()) own.variance = own.variance.clone();
+    if (own.mean.defined()) own.mean = own_copy(own.mean);
+    if (own.variance.defined()) own.variance = own_copy(own.variance);
   }
 }
 
@@ -65,7 +67,7 @@ at::Tensor TrainedGraph::run_layer(size_t id, const models::Layer& layer, std::s
     const at::Tensor& x = inputs.front();
     const bool several = x.size(0) * x.size(2) * x.size(3) > 1;
     return at::batch_norm(x, own.scale, own.shift, own.mean, own.variance, /*training=*/several, kNormMomentum,
-                          norm->epsilon, /*cudnn_enabled=*/false);
+                          norm->epsilon, /*cudnn_enabled=*/!x.is_cpu());
   }
   if (const auto* dropout = std::get_if<models::Dropout>(&layer.operation)) {
     const at::Tensor& x = inputs.front();

@@ -23,7 +23,8 @@ struct Parameter {
 class TrainedGraph {
  public:
   // keeps_square: the optimizer has a second moment. Parameters are added to `parameters`.
-  TrainedGraph(std::shared_ptr<const models::Graph> graph, bool keeps_square, std::vector<Parameter>& parameters);
+  TrainedGraph(std::shared_ptr<const models::Graph> graph, bool keeps_square, c10::Device device,
+               std::vector<Parameter>& parameters);
 
   const models::Graph& graph() const { return *graph_; }
   // Every layer's output; those that the backward pass does not need are freed by the automatic differentiation.
@@ -37,6 +38,7 @@ class TrainedGraph {
   std::vector<LayerWeights> weights_;
 };
 
+// In host memory; waits for the current stream of a GPU.
 models::Weights copy_of(const at::Tensor& tensor);
 
 }  // namespace strobe::engines::torch_plugin

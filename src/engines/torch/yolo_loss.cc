@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device.h"
+
 namespace strobe::engines::torch_plugin {
 namespace {
 
@@ -31,10 +33,6 @@ struct Assigned {
   }
 };
 
-at::Tensor tensor_of(const std::vector<int64_t>& values) {
-  return at::tensor(values, at::kLong);
-}
-
 // Overlap of two boxes that share a corner.
 double shape_iou(double w1, double h1, double w2, double h2) {
   const double common = std::min(w1, w2) * std::min(h1, h2);
@@ -53,13 +51,15 @@ class Head {
     raw_ = of.map.to(at::kFloat)
                .reshape({of.map.size(0), anchors_, 5 + rule_.classes, height_, width_})
                .permute({0, 1, 3, 4, 2});
-    sides_ = at::tensor(rule_.anchors).reshape({1, anchors_, 1, 1, 2});
-    const at::Tensor rows = at::arange(height_, at::kFloat).reshape({1, 1, height_, 1, 1});
-    const at::Tensor columns = at::arange(width_, at::kFloat).reshape({1, 1, 1, width_, 1});
+    sides_ = brought(rule_.anchors, device()).reshape({1, anchors_, 1, 1, 2});
+    stride_ = brought(std::vector<float>{static_cast<float>(stride_x_), static_cast<float>(stride_y_)}, device());
+    const at::Tensor rows = at::arange(height_, raw_.options()).reshape({1, 1, height_, 1, 1});
+    const at::Tensor columns = at::arange(width_, raw_.options()).reshape({1, 1, 1, width_, 1});
     cells_ = at::cat({columns.expand({1, 1, height_, width_, 1}), rows.expand({1, 1, height_, width_, 1})}, 4);
   }
 
   int64_t anchors() const { return anchors_; }
+  c10::Device device() const { return raw_.device(); }
   double fit(int64_t anchor, const TargetBox& box) const {
     const auto at = static_cast<size_t>(2 * anchor);
     return shape_iou(box.width, box.height, rule_.anchors[at], rule_.anchors[at + 1]);
@@ -72,23 +72,23 @@ class Head {
   }
   size_t assigned() const { return assigned_.item.size(); }
 
-  // Not yet divided by the number of assigned anchors.
-  at::Tensor loss(std::span<const Target> targets) const {
-    at::Tensor wanted = at::zeros({raw_.size(0), anchors_, height_, width_});
-    at::Tensor counted = cells_without_their_own(targets);
-    at::Tensor total = at::zeros({});
+  // Not yet divided by the number of assigned anchors. boxes: all of the targets, x, y, w, h each.
+  at::Tensor loss(std::span<const Target> targets, const at::Tensor& boxes) const {
+    at::Tensor wanted = at::zeros({raw_.size(0), anchors_, height_, width_}, raw_.options());
+    at::Tensor counted = cells_without_their_own(targets, boxes);
+    at::Tensor total = at::zeros({}, raw_.options());
     if (assigned() > 0) {
-      const at::Tensor item = tensor_of(assigned_.item), anchor = tensor_of(assigned_.anchor);
-      const at::Tensor row = tensor_of(assigned_.row), column = tensor_of(assigned_.column);
+      const at::Tensor item = brought(assigned_.item, device()), anchor = brought(assigned_.anchor, device());
+      const at::Tensor row = brought(assigned_.row, device()), column = brought(assigned_.column, device());
       wanted.index_put_({item, anchor, row, column}, 1.0F);
       counted.index_put_({item, anchor, row, column}, 1.0F);
       const at::Tensor raw = raw_.index({item, anchor, row, column});  // assigned x (5 + classes)
       const at::Tensor cell = at::stack({column, row}, 1).to(at::kFloat);
       const at::Tensor side = sides_.reshape({anchors_, 2}).index({anchor});
-      const at::Tensor box = at::tensor(assigned_.box).reshape({-1, 4});
+      const at::Tensor box = brought(assigned_.box, device()).reshape({-1, 4});
       total = total + kBoxWeight * (1 - ciou(decode(raw, cell, side), box)).sum();
       if (rule_.classes > 1) {
-        const at::Tensor classes = at::one_hot(tensor_of(assigned_.class_id), rule_.classes).to(at::kFloat);
+        const at::Tensor classes = one_of(brought(assigned_.class_id, device()));
         total = total + at::binary_cross_entropy_with_logits(raw.slice(1, 5), classes, {}, {}, at::Reduction::Sum);
       }
     }
@@ -97,11 +97,15 @@ class Head {
   }
 
  private:
+  // One row a value: 1 at its place, else 0. at::one_hot would ask some devices for the largest value.
+  at::Tensor one_of(const at::Tensor& classes) const {
+    return at::zeros({classes.size(0), rule_.classes}, raw_.options()).scatter(1, classes.unsqueeze(1), 1.0F);
+  }
+
   // Raw values (..., 5 + classes) as boxes x, y, w, h in pixels of the input.
   at::Tensor decode(const at::Tensor& raw, const at::Tensor& cell, const at::Tensor& side) const {
-    const at::Tensor stride = at::tensor({static_cast<float>(stride_x_), static_cast<float>(stride_y_)});
     const double s = rule_.scale_x_y;
-    const at::Tensor centre = (cell + s * at::sigmoid(raw.narrow(-1, 0, 2)) - 0.5 * (s - 1)) * stride;
+    const at::Tensor centre = (cell + s * at::sigmoid(raw.narrow(-1, 0, 2)) - 0.5 * (s - 1)) * stride_;
     const at::Tensor size = at::exp(raw.narrow(-1, 2, 2).clamp_max(kLargestExponent)) * side;
     return at::cat({centre, size}, -1);
   }
@@ -112,15 +116,16 @@ class Head {
   }
 
   // 1 where objectness is learned: everywhere but where a prediction overlaps a target well.
-  at::Tensor cells_without_their_own(std::span<const Target> targets) const {
+  at::Tensor cells_without_their_own(std::span<const Target> targets, const at::Tensor& boxes) const {
     const c10::NoGradGuard no_gradients;
-    at::Tensor counted = at::ones({raw_.size(0), anchors_, height_, width_});
+    at::Tensor counted = at::ones({raw_.size(0), anchors_, height_, width_}, raw_.options());
     const at::Tensor predicted = corners(decode(raw_.detach(), cells_, sides_));
+    int64_t next = 0;
     for (size_t i = 0; i < targets.size(); ++i) {
-      if (targets[i].boxes.empty()) continue;
-      std::vector<float> values;
-      for (const TargetBox& box : targets[i].boxes) values.insert(values.end(), {box.x, box.y, box.width, box.height});
-      const at::Tensor truth = corners(at::tensor(values).reshape({1, -1, 4}));
+      const auto count = static_cast<int64_t>(targets[i].boxes.size());
+      if (count == 0) continue;
+      const at::Tensor truth = corners(boxes.narrow(0, next, count).reshape({1, count, 4}));
+      next += count;
       const at::Tensor mine = predicted[static_cast<int64_t>(i)].reshape({-1, 1, 4});
       const at::Tensor best = std::get<0>(iou(mine, truth).max(1)).reshape({anchors_, height_, width_});
       counted.index_put_({static_cast<int64_t>(i)}, (best <= kIgnored).to(at::kFloat));
@@ -131,8 +136,10 @@ class Head {
   static at::Tensor iou(const at::Tensor& a, const at::Tensor& b) {
     const at::Tensor low = at::maximum(a.narrow(-1, 0, 2), b.narrow(-1, 0, 2));
     const at::Tensor high = at::minimum(a.narrow(-1, 2, 2), b.narrow(-1, 2, 2));
-    const at::Tensor common = (high - low).clamp_min(0).prod(-1);
-    const auto area = [](const at::Tensor& x) { return (x.narrow(-1, 2, 2) - x.narrow(-1, 0, 2)).prod(-1); };
+    // Not prod(-1), whose gradient asks the device how many zeros there are, and waits.
+    const auto product = [](const at::Tensor& sides) { return sides.select(-1, 0) * sides.select(-1, 1); };
+    const auto area = [&](const at::Tensor& x) { return product(x.narrow(-1, 2, 2) - x.narrow(-1, 0, 2)); };
+    const at::Tensor common = product((high - low).clamp_min(0));
     return common / (area(a) + area(b) - common + 1e-7);
   }
 
@@ -155,7 +162,7 @@ class Head {
   int64_t anchors_, height_, width_;
   double stride_x_, stride_y_;  // pixels of the input in one cell
   at::Tensor raw_;              // items x anchors x height x width x (5 + classes)
-  at::Tensor sides_, cells_;
+  at::Tensor sides_, stride_, cells_;
   Assigned assigned_;
 };
 
@@ -189,10 +196,15 @@ at::Tensor yolo_loss(const std::vector<HeadMap>& maps, const models::Shape& inpu
     for (const TargetBox& box : targets[item].boxes) assign_box(heads, static_cast<int64_t>(item), box);
   }
   size_t assigned = 0;
-  at::Tensor total = at::zeros({});
+  std::vector<float> values;
+  for (const Target& target : targets)
+    for (const TargetBox& box : target.boxes) values.insert(values.end(), {box.x, box.y, box.width, box.height});
+  const c10::Device device = maps.front().map.device();
+  const at::Tensor boxes = brought(values, device).reshape({-1, 4});
+  at::Tensor total = at::zeros({}, at::TensorOptions(at::kFloat).device(device));
   for (const Head& head : heads) {
     assigned += head.assigned();
-    total = total + head.loss(targets);
+    total = total + head.loss(targets, boxes);
   }
   return total / static_cast<double>(std::max<size_t>(assigned, 1));
 }
