@@ -304,6 +304,20 @@ class Grid {
     return all;
   }
 
+  // Cells of another grid that an earlier call left here: reports and questions of the whole folder see them, too.
+  std::vector<std::string> foreign_cells() const {
+    std::vector<std::string> found;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+      const std::string name = entry.path().filename().string();
+      const bool ours = std::any_of(experiment_.cells.begin(), experiment_.cells.end(),
+                                    [&](const tenants::Cell& cell) { return cell.folder == name; });
+      if (!ours && fs::exists(entry.path() / "cell.json", ignored)) found.push_back(name);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
   Result<void> print() const {
     STROBE_ASSIGN(const report::Format format, report::parse_format(options_.format));
     Json result = {{"experiment", experiment_.name}, {"output", folder_.string()}, {"cells", Json::array()}};
@@ -334,6 +348,12 @@ class Grid {
       add_notes(cell);
       for (const Json& tenant : cell.value("tenants", Json::array())) add_notes(tenant);
       result["cells"].push_back(std::move(cell));
+    }
+    if (const auto foreign = foreign_cells(); !foreign.empty()) {
+      table.notes.push_back(
+          fmt::format("{} also has cells of another grid ({}): what is asked of the whole folder counts them, too",
+                      folder_.string(), fmt::join(foreign, ", ")));
+      result["notes"] = Json::array({table.notes.back()});
     }
     if (format == report::Format::kJson) {
       fmt::print("{}\n", result.dump(2, ' ', false, Json::error_handler_t::replace));

@@ -227,6 +227,13 @@ grid:
         self.assertRegex(refused.stderr, r"cell \S*mps\S*true\S*: mps: no program nvidia-cuda-mps-control on PATH")
         self.assertEqual((self.folder / "out" / "param_mapping.csv").read_bytes(), before)
 
+    def test_cells_of_another_grid_are_told(self):
+        text = TWO.replace("duration: 1s", "duration: 300ms")
+        self.assertNotIn("notes", self.run_grid(text + "grid: {policy: [fifo, edf]}\n"))
+        result = self.run_grid(text + "policy: fifo\n")
+        [note] = result["notes"]
+        self.assertIn("cells of another grid (000_policy=fifo, 001_policy=edf)", note)
+
     def test_a_wrong_engine_of_a_tenant_that_needs_none(self):
         path = self.write(TWO.replace("priority: 1}", "priority: 1, engine: opnvino}"))
         refused = strobe("run", path, "-o", self.folder / "out")
