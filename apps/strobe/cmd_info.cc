@@ -88,7 +88,9 @@ ordered_json engine_json(const engines::EngineStatus& status) {
   out.update(asked_in_child([&status]() -> Result<ordered_json> {
     STROBE_ASSIGN(const auto engine, engines::open_engine(status.name));
     ordered_json precisions = ordered_json::array();
-    for (const auto precision : engine->precisions()) precisions.push_back(std::string(to_string(precision)));
+    std::vector<engines::Precision> runs = engine->precisions();
+    if (runs.empty()) runs = engine->precisions_on("cuda:0").value_or(std::move(runs));  // an engine for GPUs alone
+    for (const auto precision : runs) precisions.push_back(std::string(to_string(precision)));
     return ordered_json{{"version", engine->version()},
                         {"variants", engine->variants()},
                         {"precisions", precisions},

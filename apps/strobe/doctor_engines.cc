@@ -34,8 +34,9 @@ Result<models::Graph> small_graph() {
 Result<std::string> run_small_graph(const std::string& name) {
   STROBE_ASSIGN(const auto engine, engines::open_engine(name));
   STROBE_ASSIGN(auto graph, small_graph());
-  STROBE_ASSIGN(const auto network,
-                engine->load(std::make_shared<const models::Graph>(std::move(graph)), engines::LoadOptions{}));
+  engines::LoadOptions options;
+  if (engine->precisions().empty()) options.device = "cuda:0";
+  STROBE_ASSIGN(const auto network, engine->load(std::make_shared<const models::Graph>(std::move(graph)), options));
   STROBE_ASSIGN(const auto session, network->create_session());
   std::vector<float> input(48), output(16), expected(16);
   for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i % 11) - 5;
@@ -55,17 +56,22 @@ Result<std::string> run_small_graph(const std::string& name) {
 Check check_engine(const engines::EngineStatus& engine) {
   Check check{"engine " + engine.name, Health::kMissing, false, "not built", engine.how_to_get};
   if (!engine.built) return check;
-  // "+" and "-" before the text: right or wrong.
+  // "+", "-" or "?" before the text: right, wrong, or something that it needs is not here.
   const auto answer = in_child(
       [&engine]() -> std::string {
         const auto result = run_small_graph(engine.name);
-        return result ? "+" + *result : "-" + result.error().to_string();
+        if (result) return "+" + *result;
+        return (result.error().kind() == ErrorKind::kUnsupported ? "?" : "-") + result.error().to_string();
       },
       kLoadTimeout_s);
   const bool works = answer && answer->front() == '+';
-  check.health = works ? Health::kWorks : Health::kBroken;
+  const bool lacks = answer && answer->front() == '?';
+  check.health = works ? Health::kWorks : lacks ? Health::kMissing : Health::kBroken;
   check.detail = answer ? answer->substr(1) : answer.error().to_string();
-  check.remedy = works ? "" : "build it anew with `make`; `ldd " + engine.path + "` shows which libraries it finds";
+  if (lacks)
+    check.remedy = "docs/engines.md says what it needs";
+  else if (!works)
+    check.remedy = "build it anew with `make`; `ldd " + engine.path + "` shows which libraries it finds";
   return check;
 }
 

@@ -14,12 +14,13 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_option("-i,--input", f.input,
                  "Video file, picture, folder of pictures, rtsp://..., /dev/videoN, or synthetic://WxH[@FPS][/FRAMES]")
       ->required();
-  app.add_option("-m,--model,--model-name", f.model,
-                 "Built-in network, .json, Darknet .cfg, or a file the engine reads (.onnx .xml .pt .pt2)")
+  app.add_option(
+         "-m,--model,--model-name", f.model,
+         "Built-in network, .json, Darknet .cfg, or a file the engine reads (.onnx .xml .pt .pt2 .engine .plan)")
       ->capture_default_str();
   app.add_option("--weights", f.weights, "Darknet .weights or .safetensors; none: made up from --seed");
   app.add_option("--labels", f.labels, "Class names, one a line");
-  app.add_option("-e,--engine", f.engines, "Engines, run in turn: torch, torch:script, openvino, opencv")
+  app.add_option("-e,--engine", f.engines, "Engines, run in turn: torch, torch:script, openvino, opencv, tensorrt")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("-o,--output,--output-dir,--output_dir", f.output, "Folder for the trace, tables and videos")

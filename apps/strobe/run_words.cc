@@ -38,7 +38,8 @@ Result<T> one_of(const char* flag, const std::string& word, std::initializer_lis
 
 bool is_model_file(const std::string& model) {
   const std::string extension = fs::path(model).extension().string();
-  return extension == ".onnx" || extension == ".xml" || extension == ".pt" || extension == ".pt2";
+  return extension == ".onnx" || extension == ".xml" || extension == ".pt" || extension == ".pt2" ||
+         extension == ".engine" || extension == ".plan";
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ constexpr std::array kRecipes = {
     Recipe{"torch", "pip install torch==2.13.0 into the build environment and run `make` again"},
     Recipe{"openvino", "pip install openvino==2026.2.1 into the build environment and run `make` again"},
     Recipe{"opencv", "apt install libopencv-dev and run `make` again"},
+    Recipe{"tensorrt",
+           "install the headers of TensorRT 10 or later and of CUDA's runtime, or name the former's folder in "
+           "TensorRT_ROOT, and run `make` again"},
 };
 
 Error not_built(const EngineStatus& wanted, const std::vector<EngineStatus>& engines) {

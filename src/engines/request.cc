@@ -82,6 +82,9 @@ Result<void> check_request(const Engine& engine, const ModelSource& source, cons
     STROBE_ASSIGN(precisions, engine.precisions_on(options.device));
   } else {
     precisions = engine.precisions();
+    if (precisions.empty())
+      return usage_error("engine " + engine.name() +
+                         " runs on GPUs only: add --infer-on-gpu, or device: cuda:N to a tenant");
   }
   if (std::find(precisions.begin(), precisions.end(), options.precision) == precisions.end()) {
     std::vector<std::string_view> names;

@@ -316,7 +316,7 @@ class SpecReader {
 
   // A model that is a file, and no name of a built-in one.
   static bool is_path(const std::string& model) {
-    static const std::set<std::string> kFiles = {".onnx", ".xml", ".pt", ".pt2", ".cfg", ".json"};
+    static const std::set<std::string> kFiles = {".onnx", ".xml", ".pt", ".pt2", ".engine", ".plan", ".cfg", ".json"};
     return model.find('/') != std::string::npos || kFiles.contains(fs::path(model).extension().string());
   }
 

@@ -28,7 +28,7 @@ foreach(fault old_abi no_symbol throws)
   add_dependencies(strobe_engines_test strobe_test_engine_${fault})
 endforeach()
 # The tests open the real ones.
-foreach(name torch openvino opencv)
+foreach(name torch openvino opencv tensorrt)
   if(TARGET strobe_engine_${name})
     add_dependencies(strobe_engines_test strobe_engine_${name})
   endif()
@@ -48,4 +48,52 @@ if(TARGET strobe_engine_torch)
   set_target_properties(strobe_engine_torch_test PROPERTIES BUILD_RPATH "${torch_rpath}")
   strobe_warnings(strobe_engine_torch_test)
   gtest_discover_tests(strobe_engine_torch_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)
+endif()
+
+# The tensorrt plugin on stand-ins for TensorRT and the driver, made of the headers that the plugin is made of.
+if(TARGET strobe_engine_tensorrt)
+  get_property(tensorrt_headers GLOBAL PROPERTY STROBE_TENSORRT_HEADERS)
+  list(GET tensorrt_headers 0 tensorrt_include)
+  file(STRINGS ${tensorrt_include}/NvInferVersion.h tensorrt_numbers REGEX "define (NV_TENSORRT|TRT)_(MAJOR|MINOR|PATCH)")
+  set(tensorrt_version "")
+  foreach(part MAJOR MINOR PATCH)
+    string(REGEX MATCH "(NV_TENSORRT_${part}|TRT_${part}_ENTERPRISE) ([0-9]+)" found "${tensorrt_numbers}")
+    list(APPEND tensorrt_version ${CMAKE_MATCH_2})
+  endforeach()
+  list(GET tensorrt_version 0 tensorrt_major)
+  list(GET tensorrt_version 1 tensorrt_minor)
+  list(GET tensorrt_version 2 tensorrt_patch)
+  math(EXPR tensorrt_number "${tensorrt_major} * 10000 + ${tensorrt_minor} * 100 + ${tensorrt_patch}")
+
+  find_package(Python3 COMPONENTS Interpreter)
+  set(stubs ${CMAKE_CURRENT_BINARY_DIR}/tensorrt_stubs)
+  set(stand_ins ${CMAKE_BINARY_DIR}/lib/fake_tensorrt)
+  file(MAKE_DIRECTORY ${stubs})
+  add_custom_command(OUTPUT ${stubs}/stub_interfaces.h
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/tensorrt/stub_interfaces.py ${tensorrt_include}
+            ${stubs}/stub_interfaces.h
+    DEPENDS ${CMAKE_CURRENT_LIST_DIR}/tensorrt/stub_interfaces.py ${tensorrt_include}/NvInferImpl.h VERBATIM)
+  add_library(strobe_fake_tensorrt MODULE ${CMAKE_CURRENT_LIST_DIR}/tensorrt/fake_tensorrt.cc
+    ${CMAKE_CURRENT_LIST_DIR}/tensorrt/fake_cuda.cc ${stubs}/stub_interfaces.h)
+  target_include_directories(strobe_fake_tensorrt PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(strobe_fake_tensorrt SYSTEM PRIVATE ${stubs} ${tensorrt_headers})
+  set_target_properties(strobe_fake_tensorrt PROPERTIES OUTPUT_NAME nvinfer PREFIX lib SUFFIX .so.${tensorrt_major}
+    LIBRARY_OUTPUT_DIRECTORY ${stand_ins})
+  add_custom_command(TARGET strobe_fake_tensorrt POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink
+    libnvinfer.so.${tensorrt_major} ${stand_ins}/libnvonnxparser.so.${tensorrt_major})
+  strobe_warnings(strobe_fake_tensorrt)
+
+  add_executable(strobe_engine_tensorrt_test ${CMAKE_CURRENT_LIST_DIR}/tensorrt/tensorrt_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/engine_case.cc ${CMAKE_CURRENT_LIST_DIR}/onnx_file.cc
+    ${CMAKE_CURRENT_LIST_DIR}/../models/reference_executor.cc ${CMAKE_CURRENT_LIST_DIR}/../support/places.cc)
+  target_include_directories(strobe_engine_tensorrt_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(strobe_engine_tensorrt_test PRIVATE STROBE_TEST_TENSORRT="${stand_ins}"
+    STROBE_TEST_TENSORRT_MAJOR=${tensorrt_major} STROBE_TEST_TENSORRT_VERSION=${tensorrt_number})
+  target_compile_options(strobe_engine_tensorrt_test PRIVATE -Wno-missing-field-initializers)
+  target_link_libraries(strobe_engine_tensorrt_test PRIVATE strobe_engines GTest::gmock GTest::gtest_main)
+  strobe_warnings(strobe_engine_tensorrt_test)
+  add_dependencies(strobe_engine_tensorrt_test strobe_engine_tensorrt strobe_fake_tensorrt)
+  gtest_discover_tests(strobe_engine_tensorrt_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)
+else()
+  strobe_off("tests of engine tensorrt on a stand-in" "TensorRT's headers")
 endif()

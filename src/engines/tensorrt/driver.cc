@@ -1,0 +1,141 @@
+#include "driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/library.h"
+
+namespace strobe::engines::tensorrt_plugin {
+namespace {
+
+constexpr int kNoDevice = 100, kOutOfMemory = 2;
+constexpr int kComputeCapabilityMajor = 75;
+constexpr unsigned kNonBlocking = 1;  // a stream that does not wait for the default one
+
+Result<Driver> open_driver() {
+  auto library = Library::open({"STROBE_CUDA_LIBRARY", {"libcuda.so.1"}});
+  if (!library) return unsupported("no NVIDIA driver here (" + library.error().message() + ")");
+  Driver driver;
+  std::string missing;
+  const auto find = [&](auto*& function, const char* name) {
+    library->find(function, name);
+    if (function == nullptr && missing.empty()) missing = name;
+  };
+  find(driver.init, "cuInit");
+  find(driver.device_count, "cuDeviceGetCount");
+  find(driver.device_get, "cuDeviceGet");
+  find(driver.device_name, "cuDeviceGetName");
+  find(driver.device_attribute, "cuDeviceGetAttribute");
+  find(driver.retain, "cuDevicePrimaryCtxRetain");
+  find(driver.push, "cuCtxPushCurrent_v2");
+  find(driver.pop, "cuCtxPopCurrent_v2");
+  find(driver.priority_range, "cuCtxGetStreamPriorityRange");
+  find(driver.stream_create, "cuStreamCreateWithPriority");
+  find(driver.stream_destroy, "cuStreamDestroy_v2");
+  find(driver.stream_wait, "cuStreamSynchronize");
+  find(driver.allocate, "cuMemAlloc_v2");
+  find(driver.release, "cuMemFree_v2");
+  find(driver.allocate_pinned, "cuMemHostAlloc");
+  find(driver.release_pinned, "cuMemFreeHost");
+  find(driver.to_device, "cuMemcpyHtoDAsync_v2");
+  find(driver.to_host, "cuMemcpyDtoHAsync_v2");
+  find(driver.error_text, "cuGetErrorString");
+  if (!missing.empty())
+    return unsupported(library->path() + ": is no CUDA driver that can be used, it lacks " + missing);
+  if (const int code = driver.init(0); code != 0 && code != kNoDevice)
+    return unsupported("the NVIDIA driver cannot be used: " + driver.check(code, "cuInit").error().message());
+  return driver;
+}
+
+}  // namespace
+
+Result<void> Driver::check(int code, const char* what) const {
+  if (code == 0) return {};
+  const char* text = nullptr;
+  if (error_text(code, &text) != 0 || text == nullptr) text = "unknown error";
+  return engine_error(fmt::format("{}: {} (CUDA error {})", what, text, code));
+}
+
+const Result<Driver>& driver() {
+  static const Result<Driver> opened = open_driver();
+  return opened;
+}
+
+Result<Device> Device::open(const std::string& name) {
+  const Result<Driver>& opened = driver();
+  if (!opened) return Error(opened.error()).at("device " + name);
+  Device device;
+  device.api_ = &*opened;
+  device.name_ = name;
+  const int number = std::stoi(name.substr(name.find(':') + 1));
+  int count = 0;
+  if (const int code = opened->device_count(&count); code != 0) count = 0;
+  if (number >= count)
+    return unsupported("device " + name + ": " +
+                       (count == 0   ? std::string("there is a driver, but CUDA sees no GPU (CUDA_VISIBLE_DEVICES?)")
+                        : count == 1 ? "CUDA sees 1 GPU, cuda:0"
+                                     : fmt::format("CUDA sees {} GPUs, up to cuda:{}", count, count - 1)));
+  int handle = 0;
+  STROBE_TRY(opened->check(opened->device_get(&handle, number), "cuDeviceGet"));
+  char model[256] = {};
+  if (opened->device_name(model, sizeof model - 1, handle) == 0) device.model_ = model;
+  if (opened->device_attribute(&device.major_, kComputeCapabilityMajor, handle) != 0) device.major_ = 0;
+  STROBE_TRY(opened->check(opened->retain(&device.context_, handle), "the GPU's context"));
+  return device;
+}
+
+Result<std::unique_ptr<Lane>> Lane::create(const Device& device, int priority) {
+  std::unique_ptr<Lane> lane(new Lane(device.api()));
+  // CUDA counts down from 0; devices tell a few levels apart.
+  constexpr int kLevels = 3;
+  int least = 0, greatest = 0;
+  STROBE_TRY(lane->api_.check(lane->api_.priority_range(&least, &greatest), "levels of streams"));
+  const int level = std::max(-std::clamp(priority, 0, kLevels), greatest);
+  STROBE_TRY(lane->api_.check(lane->api_.stream_create(&lane->stream_, kNonBlocking, level), "a stream"));
+  return lane;
+}
+
+Lane::~Lane() {
+  if (stream_ != nullptr) api_.stream_destroy(stream_);
+}
+
+Result<void> Lane::wait() const {
+  return api_.check(api_.stream_wait(stream_), "waiting for the GPU");
+}
+
+Result<Buffer> Buffer::create(const Device& device, int64_t floats) {
+  Buffer buffer(device.api());
+  buffer.bytes_ = static_cast<size_t>(floats) * sizeof(float);
+  const auto allocated = [&](int code, const char* where) -> Result<void> {
+    if (code == kOutOfMemory)
+      return engine_error(
+          fmt::format("out of memory {}: {:.1f} MB for a tensor", where, static_cast<double>(buffer.bytes_) / 1e6));
+    return buffer.api_->check(code, "memory for a tensor");
+  };
+  const std::string on = "on " + device.name();
+  STROBE_TRY(allocated(buffer.api_->allocate(&buffer.device_, buffer.bytes_), on.c_str()));
+  STROBE_TRY(allocated(buffer.api_->allocate_pinned(&buffer.host_, buffer.bytes_, 0), "on the host (pinned)"));
+  return buffer;
+}
+
+Buffer::~Buffer() {
+  if (host_ != nullptr) api_->release_pinned(host_);
+  if (device_ != 0) api_->release(device_);
+}
+
+Result<void> Buffer::bring(const float* values, Stream stream) {
+  std::memcpy(host_, values, bytes_);
+  return api_->check(api_->to_device(device_, host_, bytes_, stream), "a copy to the GPU");
+}
+
+Result<void> Buffer::fetch(Stream stream) {
+  return api_->check(api_->to_host(host_, device_, bytes_, stream), "a copy from the GPU");
+}
+
+void Buffer::take(float* values) const {
+  std::memcpy(values, host_, bytes_);
+}
+
+}  // namespace strobe::engines::tensorrt_plugin

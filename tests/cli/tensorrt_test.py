@@ -1,0 +1,98 @@
+"""Engine tensorrt from outside: refused where it is not built or has no GPU; on stand-ins for TensorRT and the driver
+(tests/engines/tensorrt) a run, its layers, doctor and info."""
+import csv
+import io
+import json
+import os
+import pathlib
+import unittest
+
+from support import STROBE, Case, built_engines, strobe
+
+STAND_INS = pathlib.Path(os.environ.get("STROBE_TEST_BIN", pathlib.Path(STROBE).parent)).parent / "lib/fake_tensorrt"
+
+
+class Refused(Case):
+    def test_where_it_is_not_built(self):
+        if "tensorrt" in built_engines():
+            self.skipTest("engine tensorrt is built")
+        done = strobe("run", "--engine", "tensorrt", "--infer-on-gpu", "--input", self.made(3), "--model", "person-tiny",
+                      "-o", self.folder / "out")
+        self.refused(done, "engine tensorrt is not built", "headers of TensorRT", "TensorRT_ROOT")
+
+    def test_on_the_cpu(self):
+        if "tensorrt" not in built_engines():
+            self.skipTest("engine tensorrt is not built")
+        done = strobe("run", "--engine", "tensorrt", "--input", self.made(3), "--model", "person-tiny",
+                      "-o", self.folder / "out")
+        self.refused(done, "engine tensorrt runs on GPUs only", "--infer-on-gpu")
+
+    def test_without_a_driver_or_its_library(self):
+        if "tensorrt" not in built_engines():
+            self.skipTest("engine tensorrt is not built")
+        for device, word in [("/none/libcuda.so.1", "no NVIDIA driver"), (self.driver(), "TensorRT's library")]:
+            environment = {**os.environ, "STROBE_CUDA_LIBRARY": str(device),
+                           "STROBE_TENSORRT_LIBRARY": str(self.folder)}
+            done = strobe("run", "--engine", "tensorrt", "--infer-on-gpu", "--input", self.made(3), "--model",
+                          "person-tiny", "--no-gpu-trace", "-o", self.folder / "out", env=environment)
+            self.refused(done, word)
+
+    @staticmethod
+    def driver():
+        libraries = sorted(STAND_INS.glob("libnvinfer.so.*"))
+        if not libraries:
+            raise unittest.SkipTest("the stand-in was not built")
+        return libraries[0]
+
+
+class OnStandIns(Case):
+    def setUp(self):
+        super().setUp()
+        if "tensorrt" not in built_engines():
+            self.skipTest("engine tensorrt is not built")
+        self.environment = {**os.environ, "STROBE_CUDA_LIBRARY": str(Refused.driver()),
+                            "STROBE_TENSORRT_LIBRARY": str(STAND_INS)}
+
+    def strobe(self, *arguments):
+        done = strobe(*arguments, env=self.environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_run_and_its_layers(self):
+        out = self.folder / "out"
+        self.strobe("run", "--engine", "tensorrt", "--infer-on-gpu", "--input", self.made(20), "--model", "person-tiny",
+                    "--no-video", "--no-gpu-trace", "-o", out)
+        rows = list(csv.DictReader(io.StringIO(self.strobe("layers", out, "--fusion", "--format", "csv"))))
+        layers = [layer for row in rows for layer in row["layers"].split("+")]
+        self.assertEqual(len(layers), len(set(layers)))
+        shown = json.loads(self.strobe("model", "show", "person-tiny", "--format", "json"))["rows"]
+        computing = [row["name"] for row in shown if row["type"] in ("Convolution", "BatchNorm", "Activation", "Add")]
+        self.assertLessEqual({name for name in computing if not name.endswith("linear")}, set(layers))
+        fused = next(row for row in rows if row["layers"] == "stem.conv+stem.bn+stem.act")
+        self.assertEqual(fused["type"], "CaskConvolution")
+        self.assertEqual(float(fused["p50_us"]), 250)  # as the stand-in's profiler says of the first layer
+
+    def test_an_engine_file(self):
+        version = self.version()
+        file = self.folder / "net.engine"
+        file.write_text(f"FAKETRT {version} GH100\ninput\tin\t1\t1\t3\t32\t32\noutput\tout\t1\t1\t10\nlayer\tonly\n")
+        arguments = ["run", "--engine", "tensorrt", "--infer-on-gpu", "--input", self.made(5), "--model", file,
+                     "--no-video", "--no-gpu-trace", "-o", self.folder / "out"]
+        self.strobe(*arguments)
+        file.write_text("FAKETRT 80601 GH100\n")
+        self.refused(strobe(*arguments, env=self.environment), "net.engine", "same version")
+
+    def test_info_and_doctor(self):
+        info = next(one for one in json.loads(self.strobe("info", "--format", "json"))["engines"]
+                    if one["name"] == "tensorrt")
+        self.assertEqual(info["precisions"], ["f32", "f16", "bf16"])
+        self.assertEqual(info["file_formats"], [".onnx", ".engine", ".plan"])
+        checks = json.loads(strobe("doctor", "--format", "json", env=self.environment).stdout)["rows"]
+        found = next(row for row in checks if row["check"] == "engine tensorrt")
+        self.assertEqual(found["state"], "broken", "the stand-in computes something else")
+        self.assertIn("is right", found["detail"])
+
+    def version(self):
+        info = json.loads(self.strobe("info", "--format", "json"))["engines"]
+        major, minor, patch = next(one["version"] for one in info if one["name"] == "tensorrt").split(".")
+        return int(major) * 10000 + int(minor) * 100 + int(patch)
