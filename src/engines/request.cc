@@ -83,8 +83,10 @@ Result<void> check_request(const Engine& engine, const ModelSource& source, cons
   } else {
     precisions = engine.precisions();
     if (precisions.empty())
-      return usage_error("engine " + engine.name() +
-                         " runs on GPUs only: add --infer-on-gpu, or device: cuda:N to a tenant");
+      return usage_error(
+          "engine " + engine.name() +
+          " runs on GPUs only, and this was to run on the CPU, as the first part of a split network always "
+          "does: --infer-on-gpu, or device: cuda:N of a tenant, names a GPU");
   }
   if (std::find(precisions.begin(), precisions.end(), options.precision) == precisions.end()) {
     std::vector<std::string_view> names;

@@ -54,6 +54,8 @@ class TensorrtEngine : public Engine {
   std::vector<std::string> variants() const override { return {}; }
   std::vector<Precision> precisions() const override { return {}; }
   Result<std::vector<Precision>> precisions_on(const std::string& device) const override {
+    STROBE_TRY(check_device_word(device));
+    if (device == "cpu") return unsupported("device cpu: engine tensorrt runs on GPUs only");
     STROBE_ASSIGN(const Device opened, Device::open(device));
     if (const auto& library = tensorrt(); !library) return Error(library.error()).at("engine tensorrt");
     std::vector<Precision> all{Precision::kF32, Precision::kF16};
