@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "engines/request.h"
 #include "kernels.h"
@@ -177,8 +179,11 @@ Result<std::vector<int64_t>> input_extents(const nvinfer1::ICudaEngine& engine, 
     return usage_error(fmt::format("input {} has {} extents without the batch, the input shape given has {}", name,
                                    extents.size() - 1, asked.size()));
   asked.insert(asked.begin(), options.batch);
-  const auto least = extents_of(engine.getProfileShape(name, 0, OptProfileSelector::kMIN));
-  const auto most = extents_of(engine.getProfileShape(name, 0, OptProfileSelector::kMAX));
+  std::vector<int64_t> least, most;
+  if (std::any_of(extents.begin(), extents.end(), [](int64_t extent) { return extent < 0; })) {
+    least = extents_of(engine.getProfileShape(name, 0, OptProfileSelector::kMIN));
+    most = extents_of(engine.getProfileShape(name, 0, OptProfileSelector::kMAX));
+  }
   for (size_t i = 0; i < extents.size(); ++i) {
     const std::string what = i == 0 ? "batch" : fmt::format("extent {}", i);
     if (extents[i] >= 0) {
@@ -196,21 +201,29 @@ Result<std::vector<int64_t>> input_extents(const nvinfer1::ICudaEngine& engine, 
   return extents;
 }
 
-// Names and shapes of the ends, in the engine's order, which is that of the network it was built of.
+// Names and shapes of the ends, in the network's order or, of a file, in the engine's own.
 Result<void> read_ends(Shared& shared, const LoadOptions& options) {
   nvinfer1::ICudaEngine& engine = *shared.plan.engine;
+  shared.inputs = shared.plan.inputs;
+  shared.outputs = shared.plan.outputs;
+  std::set<std::string> there;
   for (int32_t i = 0; i < engine.getNbIOTensors(); ++i) {
-    const char* name = engine.getIOTensorName(i);
-    STROBE_TRY(check_end(engine, name));
-    if (engine.getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT) {
-      STROBE_ASSIGN(auto extents, input_extents(engine, name, options));
-      shared.inputs.emplace_back(name);
-      shared.ends.inputs.push_back({name, std::move(extents)});
-    } else {
-      shared.outputs.emplace_back(name);
-      shared.ends.outputs.push_back({name, extents_of(engine.getTensorShape(name))});
-    }
+    const std::string name = engine.getIOTensorName(i);
+    STROBE_TRY(check_end(engine, name.c_str()));
+    there.insert(name);
+    if (!shared.plan.inputs.empty()) continue;
+    const bool input = engine.getTensorIOMode(name.c_str()) == nvinfer1::TensorIOMode::kINPUT;
+    (input ? shared.inputs : shared.outputs).push_back(name);
   }
+  for (const auto* side : {&shared.inputs, &shared.outputs})
+    for (const std::string& name : *side)
+      if (!there.contains(name)) return engine_error(name + ": TensorRT's engine lacks this end of its network");
+  for (const std::string& name : shared.inputs) {
+    STROBE_ASSIGN(auto extents, input_extents(engine, name.c_str(), options));
+    shared.ends.inputs.push_back({name, std::move(extents)});
+  }
+  for (const std::string& name : shared.outputs)
+    shared.ends.outputs.push_back({name, extents_of(engine.getTensorShape(name.c_str()))});
   const bool open = std::any_of(shared.ends.outputs.begin(), shared.ends.outputs.end(), [](const TensorInfo& output) {
     return std::any_of(output.shape.begin(), output.shape.end(), [](int64_t extent) { return extent < 0; });
   });

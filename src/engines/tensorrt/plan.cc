@@ -121,13 +121,20 @@ Result<Plan> build(const Tensorrt& tensorrt, const OnnxSource& source, const Loa
   STROBE_TRY(set_precision(*config, source, options.precision));
   if (!parser->parse(source.bytes.data(), source.bytes.size(), source.path.empty() ? nullptr : source.path.c_str()))
     return parse_error(*parser, said);
-  for (int32_t i = 0; i < network->getNbInputs(); ++i) STROBE_TRY(settle(*network->getInput(i), options));
+  std::vector<std::string> inputs, outputs;
+  for (int32_t i = 0; i < network->getNbInputs(); ++i) {
+    STROBE_TRY(settle(*network->getInput(i), options));
+    inputs.emplace_back(network->getInput(i)->getName());
+  }
+  for (int32_t i = 0; i < network->getNbOutputs(); ++i) outputs.emplace_back(network->getOutput(i)->getName());
 
   // Names of layers and of the nodes behind them are kept; it does not slow down what is built.
   config->setProfilingVerbosity(nvinfer1::ProfilingVerbosity::kDETAILED);
   const std::unique_ptr<nvinfer1::IHostMemory> bytes(builder->buildSerializedNetwork(*network, *config));
   if (bytes == nullptr) return engine_error("TensorRT could not build it: " + said.errors());
   STROBE_ASSIGN(Plan plan, deserialize_plan(tensorrt, bytes->data(), bytes->size(), ErrorKind::kEngine));
+  plan.inputs = std::move(inputs);
+  plan.outputs = std::move(outputs);
 
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   plan.facts.emplace_back("build_s", fmt::format("{:.1f}", spent.count()));

@@ -18,6 +18,8 @@ namespace strobe::engines::tensorrt_plugin {
 struct Plan {
   std::shared_ptr<nvinfer1::IRuntime> runtime;
   std::shared_ptr<nvinfer1::ICudaEngine> engine;
+  // The ends in the network's order, which an engine need not keep; empty for one that was read from a file.
+  std::vector<std::string> inputs, outputs;
   std::vector<std::pair<std::string, std::string>> facts;  // of building it
 };
 

@@ -214,7 +214,7 @@ class Network : public INetworkDefinition, Counted {
  public:
   explicit Network(NetworkDefinitionCreationFlags flags) : impl_(*this), created_with(flags) { mImpl = &impl_; }
   Model model;
-  std::vector<std::unique_ptr<Tensor>> inputs;
+  std::vector<std::unique_ptr<Tensor>> inputs, outputs;
 
  private:
   struct Impl : StubVNetworkDefinition {
@@ -222,6 +222,10 @@ class Network : public INetworkDefinition, Counted {
     int32_t getNbInputs() const noexcept override { return static_cast<int32_t>(network.inputs.size()); }
     ITensor* getInput(int32_t index) const noexcept override {
       return network.inputs[static_cast<size_t>(index)].get();
+    }
+    int32_t getNbOutputs() const noexcept override { return static_cast<int32_t>(network.outputs.size()); }
+    ITensor* getOutput(int32_t index) const noexcept override {
+      return network.outputs[static_cast<size_t>(index)].get();
     }
     Network& network;
   };
@@ -479,8 +483,8 @@ class CudaEngine : public ICudaEngine, Counted {
       return dims_of(end.least.empty() ? end.extents : which == OptProfileSelector::kMIN ? end.least : end.most);
     }
     int32_t getNbIOTensors() const noexcept override { return static_cast<int32_t>(plan.ends.size()); }
-    const char* getIOTensorName(int32_t index) const noexcept override {
-      return plan.ends[static_cast<size_t>(index)].name.c_str();
+    const char* getIOTensorName(int32_t index) const noexcept override {  // in an order of its own
+      return plan.ends[plan.ends.size() - 1 - static_cast<size_t>(index)].name.c_str();
     }
     Plan plan;
     ILogger& logger;
@@ -559,7 +563,7 @@ class Parser : public nvonnxparser::StubIParser, Counted {
       failed_ = true;
     }
     for (End& end : network_.model.ends)
-      if (end.input) network_.inputs.push_back(std::make_unique<Tensor>(end));
+      (end.input ? network_.inputs : network_.outputs).push_back(std::make_unique<Tensor>(end));
     return !failed_;
   }
   int getNbErrors() const noexcept override { return failed_ ? 1 : 0; }
