@@ -7,6 +7,7 @@
 
 #include "gpu/collector.h"
 #include "gpu_samplers.h"
+#include "run_words.h"
 
 namespace strobe::app {
 
@@ -91,7 +92,9 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
       ->group(worker);
   app.add_flag("--use-amp", f.use_amp, "bfloat16: in inference --precision bf16, in training mixed precision")
       ->group(worker);
-  app.add_flag("--prep-on-gpu", f.prep_on_gpu, "Preprocess on the GPU")->group(worker);
+  app.add_flag("--prep-on-gpu", f.prep_on_gpu,
+               "Preprocess on the GPU, too: with --infer-on-gpu, --prep-level simple or medium")
+      ->group(worker);
   app.add_flag("--infer-on-gpu", f.infer_on_gpu,
                "Run or train the network (of a split one: the second part) on the GPU")
       ->group(worker);
@@ -167,6 +170,26 @@ Result<void> ask_for_graph_nodes(const RunFlags& flags) {
   return {};
 }
 
+namespace {
+
+// What preprocessing on a GPU goes with.
+Result<void> check_prep_on_gpu(const RunFlags& flags, RunMode mode) {
+  if (mode == RunMode::kRetrain)
+    return unsupported("--prep-on-gpu is of --mode inference: what training does to pictures, it does on the CPU");
+  if (!flags.infer_on_gpu)
+    return usage_error("--prep-on-gpu goes with --infer-on-gpu: the network reads its input where that was made");
+  if (!flags.split_point.empty())
+    return unsupported("--prep-on-gpu and --split-point exclude each other: a split network begins on the CPU");
+  if (!flags.prep_filter.empty())
+    return unsupported(
+        "--prep-filter with --prep-on-gpu: FFmpeg's filters run on the CPU; --prep-level medium does not");
+  STROBE_ASSIGN(const Words words, parse_words(flags));
+  STROBE_TRY(media::smoothing_of(words.prep_level));
+  return {};
+}
+
+}  // namespace
+
 Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
   STROBE_ASSIGN(const RunMode mode, run_mode(flags));
   STROBE_ASSIGN(flags.gpu_metrics_us, gpu_metrics_us(app, flags));
@@ -177,7 +200,6 @@ Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
     if (app.count("--frames") > 0) return usage_error("--max-steps and --frames say the same: give one of them");
     flags.frames = flags.max_steps * flags.batch;
   }
-  if (flags.prep_on_gpu) return unsupported("--prep-on-gpu: filters run on the CPU alone in this version");
   for (const char* name : {"--split-point", "--core-bind", "--prep-filter", "--targets", "--resume"})
     if (app.count(name) > 0 && app.get_option(name)->as<std::string>().empty())
       return usage_error(std::string(name) + " is empty");
@@ -186,6 +208,7 @@ Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
     flags.device = "cuda:" + std::to_string(flags.device_id);
     if (!chosen_engine) flags.engines = {"torch"};  // the one that runs there
   }
+  if (flags.prep_on_gpu) STROBE_TRY(check_prep_on_gpu(flags, mode));
   if (!flags.prep_filter.empty() && app.count("--prep-level") > 0)
     return usage_error("--prep-filter stands instead of --prep-level: give one of them");
   if (mode == RunMode::kRetrain) {

@@ -48,12 +48,17 @@ Result<std::string> split_layer(const RunFlags& flags, const engines::ModelSourc
   return flags.split_point.substr(colon + 1);
 }
 
-pipeline::VideoRunOptions video_options(const RunFlags& flags, const Words& words, const fs::path& folder) {
+Result<pipeline::VideoRunOptions> video_options(const RunFlags& flags, const Words& words, const fs::path& folder) {
   pipeline::VideoRunOptions options;
   options.input = flags.input;
   options.source = source_options(flags, words);
   options.no_video = flags.no_video;
-  options.prep_filter = prep_filter(flags, words);
+  options.prep_on_device = flags.prep_on_gpu;
+  if (flags.prep_on_gpu) {
+    STROBE_ASSIGN(options.prep.smoothing_sigma, media::smoothing_of(words.prep_level));
+  } else {
+    options.prep_filter = prep_filter(flags, words);
+  }
   options.video = folder / "annotated.mp4";
   options.picture = folder / "annotated.jpg";
   options.writer.codec = flags.codec;
@@ -179,7 +184,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   STROBE_TRY(make_writable_folder(folder));
   STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
 
-  pipeline::VideoRunOptions options = video_options(flags, words, folder);
+  STROBE_ASSIGN(pipeline::VideoRunOptions options, video_options(flags, words, folder));
   STROBE_ASSIGN(options.split_layer, split_layer(flags, model));
   std::unique_ptr<RunRecording> recording;
   if (!flags.no_record) {

@@ -78,6 +78,11 @@ Result<void> preprocess(const Frame& frame, const InputFormat& format, float* ou
   return plugin->preprocess(frame, format, output);
 }
 
+Result<PictureBytes> picture_bytes(const Frame& frame, const InputFormat& format) {
+  STROBE_ASSIGN(Backend* const plugin, backend());
+  return plugin->picture_bytes(frame, format);
+}
+
 Result<Frame> draw(const Frame& frame, std::span<const Annotation> annotations) {
   if (annotations.empty()) return frame;
   STROBE_ASSIGN(Backend* const plugin, backend());

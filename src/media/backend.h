@@ -17,7 +17,7 @@
 namespace strobe::media {
 
 // Raised with every change of this header or of those that it includes; a plugin of another value is refused.
-inline constexpr int kMediaAbi = 5;
+inline constexpr int kMediaAbi = 6;
 
 // Thread-safe.
 class Backend {
@@ -31,6 +31,7 @@ class Backend {
   virtual Result<void> write_picture(const std::filesystem::path& path, const Frame& frame,
                                      const PictureOptions& options) = 0;
   virtual Result<void> preprocess(const Frame& frame, const InputFormat& format, float* output) = 0;
+  virtual Result<PictureBytes> picture_bytes(const Frame& frame, const InputFormat& format) = 0;
   virtual Result<Frame> draw(const Frame& frame, std::span<const Annotation> annotations) = 0;
   virtual void free_picture(AVFrame* picture) = 0;
 };

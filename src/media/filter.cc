@@ -17,6 +17,18 @@ std::string_view filter_of(PrepLevel level) {
   return "";
 }
 
+Result<double> smoothing_of(PrepLevel level) {
+  switch (level) {
+    case PrepLevel::kSimple:
+      return 0.0;
+    case PrepLevel::kMedium:
+      return 0.8;
+    case PrepLevel::kComplex:
+      break;
+  }
+  return unsupported("prep-level complex has no counterpart on a GPU: its bilateral filter goes from pixel to pixel");
+}
+
 Result<std::unique_ptr<PictureFilter>> open_filter(const std::string& description) {
   STROBE_TRY(backend());  // it keeps FFmpeg's log from the terminal
   auto open = load_plugin("libstrobe_filter.so", "strobe_filter_open");

@@ -31,6 +31,9 @@ enum class PrepLevel : uint8_t {
 };
 // The chain of a level; empty for kSimple.
 std::string_view filter_of(PrepLevel level);
+// The same for somebody who does it elsewhere than in FFmpeg: the sigma of gblur, all that the level is; 0: nothing.
+// Errors: kUnsupported (kComplex, whose bilateral filter goes from pixel to pixel).
+Result<double> smoothing_of(PrepLevel level);
 
 }  // namespace strobe::media
 

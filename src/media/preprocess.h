@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "media/frame.h"
+#include "strobe/base/picture_sampling.h"
 #include "strobe/base/result.h"
 
 namespace strobe::media {
@@ -16,6 +17,7 @@ struct InputFormat {
   float scale = 1.0F / 255;
   float mean[3] = {0, 0, 0};
   float deviation[3] = {1, 1, 1};
+  bool operator==(const InputFormat&) const = default;
 };
 
 // Where the picture lies inside the network's input, in its pixels; maps boxes back to the source.
@@ -29,5 +31,9 @@ Placement place(int source_width, int source_height, const InputFormat& format);
 // bilinearly at its own positions. Colour matrix and range are the frame's own; where it says none, BT.601 limited (as
 // swscale assumes). Errors: kUnsupported (pixel format).
 Result<void> preprocess(const Frame& frame, const InputFormat& format, float* output);
+
+// The picture's bytes, and what preprocess() does with them as numbers, for somebody who does it elsewhere. Pictures
+// alike in a row have the same PictureSampling. Errors: kUnsupported (pixel format).
+Result<PictureBytes> picture_bytes(const Frame& frame, const InputFormat& format);
 
 }  // namespace strobe::media

@@ -8,4 +8,7 @@ namespace strobe::pipeline {
 
 media::InputFormat input_format(const models::InputRule& rule, int width, int height);
 
+// A grey pixel that fills the input: what a preprocessor warms up on.
+PictureBytes grey_picture(const media::InputFormat& format);
+
 }  // namespace strobe::pipeline

@@ -49,6 +49,9 @@ class VideoRun {
       STROBE_ASSIGN(const auto kernels, network_->kernels());
       layer_ranges_ = std::make_unique<LayerRanges>(kernels);
     }
+    if (options_.prep_on_device) {
+      STROBE_ASSIGN(preprocessor_, network_->create_preprocessor(options_.prep));
+    }
     if (options_.no_video) return {};
     STROBE_ASSIGN(writer_, open_writer(options_.video));
     return {};
@@ -191,7 +194,12 @@ class VideoRun {
   }
 
   void prepare(Batch& batch) const {
-    batch.input.assign(static_cast<size_t>(network_->inputs()[0].elements()), 0.0F);
+    if (preprocessor_) {
+      // Where there is no memory for it, the stage prep says so.
+      if (auto made = preprocessor_->create_input()) batch.on_device = std::move(*made);
+    } else {
+      batch.input.assign(static_cast<size_t>(network_->inputs()[0].elements()), 0.0F);
+    }
     batch.outputs.clear();
     for (const auto& output : network_->outputs())
       batch.outputs.emplace_back(static_cast<size_t>(output.elements()), 0.0F);
@@ -199,7 +207,9 @@ class VideoRun {
 
   std::vector<Stage> stages() {
     std::vector<Stage> all;
-    all.push_back({.name = "prep", .work = [this](Batch& b, size_t i, int) { return preprocess(b, i); }});
+    all.push_back({.name = "prep",
+                   .start = [this](int) { return warm_up_preprocessor(); },
+                   .work = [this](Batch& b, size_t i, int) { return preprocess(b, i); }});
     all.push_back({.name = "infer",
                    .workers = options_.load.sessions,
                    .per_batch = true,
@@ -215,12 +225,28 @@ class VideoRun {
   }
 
   Result<void> preprocess(Batch& batch, size_t index) const {
+    if (preprocessor_) {
+      if (!batch.on_device) {
+        STROBE_ASSIGN(batch.on_device, preprocessor_->create_input());
+      }
+      STROBE_ASSIGN(const PictureBytes picture, media::picture_bytes(batch.frames[index].frame, format_));
+      return preprocessor_->put(picture, static_cast<int64_t>(index), *batch.on_device);
+    }
     const size_t item = batch.input.size() / static_cast<size_t>(options_.load.batch);
     float* const input = batch.input.data() + index * item;
     const media::Frame& frame = batch.frames[index].frame;
     if (!filter_) return media::preprocess(frame, format_, input);
     STROBE_ASSIGN(const media::Frame filtered, filter_->apply(frame));
     return media::preprocess(filtered, format_, input);
+  }
+
+  // What libraries make at a thread's first calls is no picture's work.
+  Result<void> warm_up_preprocessor() const {
+    if (!preprocessor_ || options_.warmup == 0) return {};
+    STROBE_ASSIGN(const auto input, preprocessor_->create_input());
+    const PictureBytes picture = grey_picture(format_);
+    for (int i = 0; i < options_.warmup && !stop_requested(); ++i) STROBE_TRY(preprocessor_->put(picture, 0, *input));
+    return {};
   }
 
   Result<void> start_session(int worker) {
@@ -238,10 +264,11 @@ class VideoRun {
   Result<void> infer(Batch& batch, int worker) { return infer_with(*sessions_[static_cast<size_t>(worker)], batch); }
 
   static Result<void> infer_with(engines::Session& session, Batch& batch) {
-    const float* input = batch.input.data();
     std::vector<float*> outputs;
     outputs.reserve(batch.outputs.size());
     for (auto& output : batch.outputs) outputs.push_back(output.data());
+    if (batch.on_device) return session.run_prepared(*batch.on_device, outputs);
+    const float* input = batch.input.data();
     return session.run(std::span(&input, 1), outputs);
   }
 
@@ -326,6 +353,9 @@ class VideoRun {
     record::fact("input.size", fmt::format("{}x{}", result_.source.width, result_.source.height));
     record::fact("input.fps", fmt::format("{:.6g}", result_.source.fps));
     if (!options_.prep_filter.empty()) record::fact("prep.filter", options_.prep_filter);
+    if (preprocessor_) record::fact("prep.device", options_.load.device);
+    if (preprocessor_ && options_.prep.smoothing_sigma > 0)
+      record::fact("prep.filter", fmt::format("gblur=sigma={:g}", options_.prep.smoothing_sigma));
     if (!options_.split_layer.empty()) record::fact("model.split_behind", options_.split_layer);
     for (const auto& [key, value] : network_->facts()) record::fact("engine." + key, value);
     if (graph_) record::fact("model.trained", graph_->trained ? "true" : "false");
@@ -414,6 +444,7 @@ class VideoRun {
   const models::Graph* graph_ = nullptr;
   std::unique_ptr<media::Source> source_;
   std::unique_ptr<engines::Network> network_;
+  std::unique_ptr<engines::Preprocessor> preprocessor_;  // used by the stage prep; null: on the CPU
   std::unique_ptr<models::BoxDecoder> decoder_;
   std::unique_ptr<media::VideoWriter> writer_;
   media::InputFormat format_;

@@ -26,8 +26,10 @@ struct VideoRunOptions {
   std::filesystem::path picture;  // where the annotated picture goes when the input is a single picture; may be empty
   bool no_video = false;          // leaves out draw and write
   media::WriterOptions writer;
-  std::string prep_filter;  // of the pictures that the network sees (media/filter.h); empty: none
-  std::string split_layer;  // the network is cut behind it (models/split.h); empty: it is whole
+  std::string prep_filter;      // of the pictures that the network sees (media/filter.h); empty: none
+  bool prep_on_device = false;  // pictures are sampled on load.device; takes no prep_filter and no split_layer
+  engines::PrepOptions prep;    // of that
+  std::string split_layer;      // the network is cut behind it (models/split.h); empty: it is whole
   models::DetectOptions detect;
   std::vector<std::string> labels;  // class names of a model file; a graph has its own
   engines::LoadOptions load;

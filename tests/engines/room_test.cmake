@@ -39,11 +39,19 @@ target_compile_options(strobe_engines_test PRIVATE -Wno-missing-field-initialize
 # Parts of the torch plugin, which shows nothing but the interface of engines.
 if(TARGET strobe_engine_torch)
   file(GLOB torch_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/torch/*.cc)
-  set(torch_parts device lidar_loss operations threads train trained_graph yolo_loss)
+  set(torch_parts device lidar_loss operations preprocess threads train trained_graph yolo_loss)
   list(TRANSFORM torch_parts REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/engines/torch/\\1.cc")
-  add_executable(strobe_engine_torch_test ${torch_tests} ${torch_parts})
+  if(NOT STROBE_MEDIA)
+    list(FILTER torch_tests EXCLUDE REGEX "/preprocess_test.cc$")  # makes FFmpeg's frames
+  endif()
+  add_executable(strobe_engine_torch_test ${torch_tests} ${torch_parts} support/places.cc)
+  target_include_directories(strobe_engine_torch_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_definitions(strobe_engine_torch_test PRIVATE FMT_HEADER_ONLY)
-  target_link_libraries(strobe_engine_torch_test PRIVATE strobe_libtorch strobe_engines GTest::gmock GTest::gtest_main)
+  target_link_libraries(strobe_engine_torch_test PRIVATE strobe_libtorch strobe_engines strobe_media GTest::gmock
+    GTest::gtest_main)
+  if(STROBE_MEDIA)
+    target_link_libraries(strobe_engine_torch_test PRIVATE PkgConfig::FFMPEG)
+  endif()
   get_target_property(torch_rpath strobe_engine_torch BUILD_RPATH)
   set_target_properties(strobe_engine_torch_test PROPERTIES BUILD_RPATH "${torch_rpath}")
   strobe_warnings(strobe_engine_torch_test)

@@ -10,6 +10,7 @@
 #include "media/backend.h"
 #include "media/common/ppm.h"
 #include "media/common/synthetic.h"
+#include "support/picture_sampling.h"
 #include "support/test_data.h"
 
 namespace strobe::media {
@@ -58,6 +59,32 @@ TEST(PlainMedia, PreprocessesAsTheOtherPluginDoes) {
       for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], theirs[i], most) << input << " at " << i;
     }
   }
+}
+
+TEST(PlainMedia, SaysInNumbersWhatItDoesToPictures) {
+  const auto ffmpeg = backend();
+  ASSERT_TRUE(ffmpeg);
+  InputFormat stretched, boxed;
+  stretched.width = 96, stretched.height = 64;
+  boxed.width = 128, boxed.height = 160, boxed.letterbox = boxed.bgr = true;
+  boxed.mean[0] = 0.4F, boxed.deviation[2] = 0.25F;
+  for (Backend* const by : {&plain(), *ffmpeg}) {
+    for (const char* input : {"synthetic://160x120/1", "synthetic://31x17/1", "synthetic://1x1/1"}) {
+      for (const InputFormat& format : {stretched, boxed}) {
+        const Frame frame = first_of(*by, input);
+        const auto bytes = by->picture_bytes(frame, format);
+        ASSERT_TRUE(bytes) << bytes.error().to_string();
+        const auto done = network_input(*by, frame, format), said = test::sample(*bytes);
+        ASSERT_EQ(said.size(), done.size());
+        for (size_t i = 0; i < done.size(); ++i) ASSERT_NEAR(said[i], done[i], 1e-5) << input << " at " << i;
+        const auto again = by->picture_bytes(first_of(*by, input), format);
+        ASSERT_TRUE(again);
+        EXPECT_EQ(again->sampling, bytes->sampling) << "pictures alike";
+      }
+    }
+  }
+  EXPECT_FALSE(plain().picture_bytes(Frame(), stretched));
+  EXPECT_FALSE(plain().picture_bytes(first_of(plain(), "synthetic://8x8/1"), InputFormat()));
 }
 
 TEST(PlainMedia, SyntheticSourcesGiveWhatTheirNameSays) {

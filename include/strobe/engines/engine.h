@@ -1,6 +1,6 @@
 // The engine interface: what a plugin implements so that pipelines can run networks on it. A plugin is a shared object
 // libstrobe_engine_NAME.so; no type of its framework crosses this header. All tensors here are float32, row-major NCHW
-// in host memory, wherever the network runs.
+// in host memory, wherever the network runs, but for a DeviceInput.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@
 #include <vector>
 
 #include "strobe/base/result.h"
+#include "strobe/engines/preprocessor.h"
 #include "strobe/engines/trainer.h"
 #include "strobe/models/graph.h"
 
 namespace strobe::engines {
 
 // Raised with every change of this header; a plugin built against another value is refused by the loader.
-inline constexpr int kEngineAbi = 6;
+inline constexpr int kEngineAbi = 7;
 
 enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
 enum class Hint : uint8_t { kLatency, kThroughput };
@@ -89,6 +90,12 @@ class Session {
   // Runs one batch. inputs[i] has inputs()[i].elements() floats, outputs[i] likewise; buffers stay the caller's and
   // must live until the return. Errors: kEngine.
   virtual Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) = 0;
+  // The same with an input that a preprocessor of this network (or of another one of the same engine, device and input
+  // shape) has filled, by whatever thread: it is read on the device. The input's pictures stay until the return.
+  virtual Result<void> run_prepared(const DeviceInput& input, std::span<float* const> outputs) {
+    (void)input, (void)outputs;
+    return unsupported("this network takes its input from host memory only");
+  }
   // Times of the last run by kernel, in execution order. Empty unless loaded with profile_layers.
   virtual Result<std::vector<KernelTime>> kernel_times() { return std::vector<KernelTime>{}; }
   // Calls the listener around each kernel from the next run on; null: no more. The listener outlives the session or is
@@ -107,6 +114,12 @@ class Network {
   virtual const std::vector<TensorInfo>& inputs() const = 0;
   virtual const std::vector<TensorInfo>& outputs() const = 0;
   virtual Result<std::unique_ptr<Session>> create_session() = 0;
+  // For a network on pictures, which it samples where the network runs. Errors: kUnsupported (an engine that cannot, an
+  // input that is not one picture), kEngine.
+  virtual Result<std::unique_ptr<Preprocessor>> create_preprocessor(const PrepOptions& options) {
+    (void)options;
+    return unsupported("this engine does not preprocess pictures on a device; torch does");
+  }
   // The executed kernels; known after load, or for engines that decide at the first run after it.
   virtual Result<std::vector<Kernel>> kernels() = 0;
   // Facts for the trace: threads used, precision chosen, streams, ... as key, value.

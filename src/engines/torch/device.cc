@@ -101,16 +101,23 @@ at::Tensor Lane::bring(const float* values, at::IntArrayRef shape) {
   return bring(at::from_blob(const_cast<float*>(values), shape, at::kFloat));
 }
 
+at::Tensor Lane::own_memory(const at::Tensor& like) {
+  if (!device_input_.defined() || device_input_.numel() < like.numel())
+    device_input_ = at::empty({like.numel()}, at::TensorOptions(at::kFloat).device(stream_->device()));
+  return device_input_.narrow(0, 0, like.numel()).view(like.sizes());
+}
+
+at::Tensor Lane::settled(const at::Tensor& there) {
+  return stream_ ? own_memory(there).copy_(there) : there;
+}
+
 at::Tensor Lane::bring(const at::Tensor& host) {
   if (!stream_) return host;
-  if (!device_input_.defined() || device_input_.numel() < host.numel()) {
+  if (!pinned_input_.defined() || pinned_input_.numel() < host.numel())
     pinned_input_ = at::empty({host.numel()}, at::TensorOptions(at::kFloat).pinned_memory(true));
-    device_input_ = at::empty({host.numel()}, at::TensorOptions(at::kFloat).device(stream_->device()));
-  }
   const at::Tensor staged = pinned_input_.narrow(0, 0, host.numel()).view(host.sizes());
   staged.copy_(host);
-  const at::Tensor there = device_input_.narrow(0, 0, host.numel()).view(host.sizes());
-  return there.copy_(staged, /*non_blocking=*/true);
+  return own_memory(host).copy_(staged, /*non_blocking=*/true);
 }
 
 void Lane::fetch(std::span<const at::Tensor> results, std::span<float* const> outputs,

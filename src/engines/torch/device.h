@@ -49,6 +49,8 @@ class Lane {
   // after it, and the lane is waited for before the next call.
   at::Tensor bring(const float* values, at::IntArrayRef shape);
   at::Tensor bring(const at::Tensor& host);
+  // The same of a tensor that is on the device already.
+  at::Tensor settled(const at::Tensor& there);
   // Copies results into the caller's buffers, and returns when they are there.
   void fetch(std::span<const at::Tensor> results, std::span<float* const> outputs,
              const std::vector<TensorInfo>& shapes);
@@ -61,6 +63,7 @@ class Lane {
   c10::Device device() const { return stream_ ? stream_->device() : c10::Device(c10::DeviceType::CPU); }
 
  private:
+  at::Tensor own_memory(const at::Tensor& like);
   std::optional<c10::Stream> stream_;
   at::Tensor pinned_input_, device_input_;
   std::vector<at::Tensor> pinned_outputs_;

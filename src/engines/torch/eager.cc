@@ -9,6 +9,7 @@
 #include "device.h"
 #include "error.h"
 #include "operations.h"
+#include "preprocess.h"
 #include "threads.h"
 
 namespace strobe::engines::torch_plugin {
@@ -54,11 +55,30 @@ class EagerSession : public Session {
 
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     STROBE_TRY(check_buffers(plan_->ends, inputs, outputs));
+    return run_on([&] { return lane_.bring(inputs.front(), plan_->ends.inputs.front().shape); }, outputs);
+  }
+
+  Result<void> run_prepared(const DeviceInput& input, std::span<float* const> outputs) override {
+    STROBE_ASSIGN(const TorchInput* const own, own_input(input, plan_->ends, plan_->device, outputs));
+    // A captured graph reads its input at one place.
+    return run_on([&] { return plan_->captured ? lane_.settled(own->seen_by(lane_)) : own->seen_by(lane_); }, outputs);
+  }
+
+  Result<std::vector<KernelTime>> kernel_times() override { return times_; }
+
+  bool listen(LayerListener* listener) override {
+    listener_ = listener;
+    return !plan_->captured;
+  }
+
+ private:
+  template <typename Bring>
+  Result<void> run_on(const Bring& bring, std::span<float* const> outputs) {
     auto done = guarded(ErrorKind::kEngine, [&]() -> Result<void> {
       const c10::InferenceMode inference;
       use_threads(plan_->threads);
       const auto stream = lane_.guard();
-      const at::Tensor input = lane_.bring(inputs.front(), plan_->ends.inputs.front().shape);
+      const at::Tensor input = bring();
       if (plan_->captured) {
         if (!graph_) STROBE_TRY(capture(input));
         graph_->replay();
@@ -74,14 +94,6 @@ class EagerSession : public Session {
     return done;
   }
 
-  Result<std::vector<KernelTime>> kernel_times() override { return times_; }
-
-  bool listen(LayerListener* listener) override {
-    listener_ = listener;
-    return !plan_->captured;
-  }
-
- private:
   std::vector<at::Tensor> forward(const at::Tensor& input) {
     const auto& graph = *plan_->graph;
     std::vector<at::Tensor> values(graph.layers.size());
@@ -150,6 +162,9 @@ class EagerNetwork : public Network {
     return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Session>> {
       return std::unique_ptr<Session>(std::make_unique<EagerSession>(plan_));
     });
+  }
+  Result<std::unique_ptr<Preprocessor>> create_preprocessor(const PrepOptions& options) override {
+    return make_preprocessor(plan_->ends.inputs.front(), plan_->device, options);
   }
   Result<std::vector<Kernel>> kernels() override { return plan_->kernels; }
   std::vector<std::pair<std::string, std::string>> facts() const override {

@@ -10,6 +10,7 @@
 #include "device.h"
 #include "engines/request.h"
 #include "error.h"
+#include "preprocess.h"
 #include "threads.h"
 
 namespace strobe::engines::torch_plugin {
@@ -43,11 +44,22 @@ class PackageSession : public Session {
 
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     STROBE_TRY(check_buffers(plan_->ends, inputs, outputs));
+    return run_on([&] { return lane_.bring(inputs.front(), plan_->ends.inputs.front().shape); }, outputs);
+  }
+
+  Result<void> run_prepared(const DeviceInput& input, std::span<float* const> outputs) override {
+    STROBE_ASSIGN(const TorchInput* const own, own_input(input, plan_->ends, plan_->device, outputs));
+    return run_on([&] { return own->seen_by(lane_); }, outputs);
+  }
+
+ private:
+  template <typename Bring>
+  Result<void> run_on(const Bring& bring, std::span<float* const> outputs) {
     auto done = guarded(ErrorKind::kEngine, [&]() -> Result<void> {
       const c10::InferenceMode inference;
       use_threads(plan_->threads);
       const auto stream = lane_.guard();  // a package runs in the current one
-      const auto returned = plan_->loader->run({lane_.bring(inputs.front(), plan_->ends.inputs.front().shape)});
+      const auto returned = plan_->loader->run({bring()});
       if (returned.size() != outputs.size())
         return engine_error("torch: the package returned " + std::to_string(returned.size()) + " tensors, " +
                             std::to_string(outputs.size()) + " were expected");
@@ -58,7 +70,6 @@ class PackageSession : public Session {
     return done;
   }
 
- private:
   std::shared_ptr<Plan> plan_;
   Lane lane_;
 };
@@ -72,6 +83,9 @@ class PackageNetwork : public Network {
     return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Session>> {
       return std::unique_ptr<Session>(std::make_unique<PackageSession>(plan_));
     });
+  }
+  Result<std::unique_ptr<Preprocessor>> create_preprocessor(const PrepOptions& options) override {
+    return make_preprocessor(plan_->ends.inputs.front(), plan_->device, options);
   }
   // One function made of everything: no kernel can be told from another.
   Result<std::vector<Kernel>> kernels() override { return std::vector<Kernel>{}; }

@@ -15,6 +15,7 @@
 #include "error.h"
 #include "node_list.h"
 #include "operations.h"
+#include "preprocess.h"
 #include "script_source.h"
 #include "threads.h"
 
@@ -65,11 +66,24 @@ class ScriptSession : public Session {
 
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     STROBE_TRY(check_buffers(plan_->ends, inputs, outputs));
+    return run_on([&] { return lane_.bring(inputs.front(), plan_->ends.inputs.front().shape); }, outputs);
+  }
+
+  Result<void> run_prepared(const DeviceInput& input, std::span<float* const> outputs) override {
+    STROBE_ASSIGN(const TorchInput* const own, own_input(input, plan_->ends, plan_->device, outputs));
+    return run_on([&] { return own->seen_by(lane_); }, outputs);
+  }
+
+  Result<std::vector<KernelTime>> kernel_times() override { return times_; }
+
+ private:
+  template <typename Bring>
+  Result<void> run_on(const Bring& bring, std::span<float* const> outputs) {
     auto done = guarded(ErrorKind::kEngine, [&]() -> Result<void> {
       const c10::InferenceMode inference;
       use_threads(plan_->threads);
       const auto stream = lane_.guard();
-      const at::Tensor input = lane_.bring(inputs.front(), plan_->ends.inputs.front().shape);
+      const at::Tensor input = bring();
       std::vector<at::IValue> arguments{input.to(plan_->type).contiguous(plan_->layout)};
       const bool timed = plan_->profile && plan_->nodes;
       clock_.restart();
@@ -87,9 +101,6 @@ class ScriptSession : public Session {
     return done;
   }
 
-  Result<std::vector<KernelTime>> kernel_times() override { return times_; }
-
- private:
   std::shared_ptr<Plan> plan_;
   Lane lane_;
   KernelClock clock_;
@@ -106,6 +117,9 @@ class ScriptNetwork : public Network {
     return guarded(ErrorKind::kEngine, [&]() -> Result<std::unique_ptr<Session>> {
       return std::unique_ptr<Session>(std::make_unique<ScriptSession>(plan_));
     });
+  }
+  Result<std::unique_ptr<Preprocessor>> create_preprocessor(const PrepOptions& options) override {
+    return make_preprocessor(plan_->ends.inputs.front(), plan_->device, options);
   }
   Result<std::vector<Kernel>> kernels() override {
     return plan_->nodes ? plan_->nodes->kernels() : std::vector<Kernel>{};

@@ -42,6 +42,9 @@ class FfmpegBackend : public Backend {
   Result<void> preprocess(const Frame& frame, const InputFormat& format, float* output) override {
     return sample_picture(frame, format, output);
   }
+  Result<PictureBytes> picture_bytes(const Frame& frame, const InputFormat& format) override {
+    return bytes_of_picture(frame, format);
+  }
 
   Result<Frame> draw(const Frame& frame, std::span<const Annotation> annotations) override {
     return draw_annotations(frame, annotations);

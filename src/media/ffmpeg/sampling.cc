@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "media/ffmpeg/av.h"
@@ -111,6 +112,81 @@ std::array<ChannelMap, kComponents> colour_maps(const AVFrame& picture) {
   return maps;
 }
 
+// With the channels in the network's order and its normalisation.
+std::array<ChannelMap, kComponents> channel_maps(const AVFrame& picture, const InputFormat& format) {
+  std::array<ChannelMap, kComponents> maps = colour_maps(picture);
+  if (format.bgr) std::swap(maps[0], maps[2]);
+  for (size_t c = 0; c < kComponents; ++c) {
+    maps[c].gain = format.scale / format.deviation[c];
+    maps[c].bias = -format.mean[c] / format.deviation[c];
+  }
+  return maps;
+}
+
+// The picture in a format that is sampled as it is.
+Result<std::shared_ptr<const AVFrame>> plain_picture(const Frame& frame, const InputFormat& format) {
+  if (!frame.picture) return internal_error("a frame without a picture was given to preprocess");
+  if (format.width <= 0 || format.height <= 0) return usage_error("a network input of size 0");
+  if (has_plain_bytes(static_cast<AVPixelFormat>(frame.picture->format))) return frame.picture;
+  STROBE_ASSIGN(AVFramePtr converted, convert(*frame.picture, AV_PIX_FMT_RGB24, true));
+  return std::shared_ptr<const AVFrame>(std::move(converted));
+}
+
+// What PictureSampling says of pictures of one kind.
+struct PictureKind {
+  int width = 0, height = 0, format = -1;
+  AVChromaLocation location = AVCHROMA_LOC_UNSPECIFIED;
+  AVColorSpace matrix = AVCOL_SPC_UNSPECIFIED;
+  bool full_range = false;
+  InputFormat input;
+  bool operator==(const PictureKind&) const = default;
+};
+
+SampleTaps sample_taps(const Taps& taps, int extent, double steps) {
+  SampleTaps out;
+  for (size_t i = 0; i < taps.at.size(); ++i) {
+    out.first.push_back(taps.at[i]);
+    out.second.push_back(std::min(taps.at[i] + 1, extent - 1));
+    out.weight.push_back(steps > 0 ? static_cast<float>(std::lround(taps.weight[i] * steps) / steps) : taps.weight[i]);
+  }
+  return out;
+}
+
+PictureSampling sampling_of(const AVFrame& picture, const InputFormat& format) {
+  const Placement placed = place(picture.width, picture.height, format);
+  PictureSampling sampling;
+  sampling.width = format.width;
+  sampling.height = format.height;
+  sampling.left = static_cast<int64_t>(placed.x);
+  sampling.top = static_cast<int64_t>(placed.y);
+  sampling.placed_width = static_cast<int64_t>(placed.width);
+  sampling.placed_height = static_cast<int64_t>(placed.height);
+  const auto width = static_cast<int>(placed.width), height = static_cast<int>(placed.height);
+  const std::array<Component, kComponents> components = components_of(picture);
+  const std::array<ChannelMap, kComponents> maps = channel_maps(picture, format);
+  for (size_t c = 0; c < kComponents; ++c) {
+    const Component& from = components[c];
+    const Taps columns = make_taps(width, picture.width, from.width, from.log2_x, from.shift_x);
+    const Taps rows = make_taps(height, picture.height, from.height, from.log2_y, from.shift_y);
+    sampling.components[c] = {.plane = from.plane,
+                              .offset = from.offset,
+                              .step = from.step,
+                              .width = from.width,
+                              .height = from.height,
+                              .columns = sample_taps(columns, from.width, 0),
+                              .rows = sample_taps(rows, from.height, kBlendOne)};
+    sampling.planes.resize(std::max(sampling.planes.size(), static_cast<size_t>(from.plane) + 1));
+    PictureSampling::Plane& plane = sampling.planes[static_cast<size_t>(from.plane)];
+    plane.rows = from.height;
+    plane.bytes = std::max<int64_t>(plane.bytes, int64_t{from.width} * from.step);
+    sampling.mix[c] = {maps[c].from_y * kBlendOne, maps[c].from_u * kBlendOne, maps[c].from_v * kBlendOne};
+    sampling.offset[c] = maps[c].offset;
+    sampling.gain[c] = maps[c].gain;
+    sampling.bias[c] = maps[c].bias;
+  }
+  return sampling;
+}
+
 // Everything that depends on sizes and formats only; kept by each thread for as long as they stay the same.
 class Sampler {
  public:
@@ -213,27 +289,14 @@ void fill_border(const InputFormat& format, const Placement& placed, const std::
 }  // namespace
 
 Result<void> sample_picture(const Frame& frame, const InputFormat& format, float* output) {
-  if (!frame.picture) return internal_error("a frame without a picture was given to preprocess");
-  if (format.width <= 0 || format.height <= 0) return usage_error("a network input of size 0");
-  AVFramePtr converted;
-  const AVFrame* picture = frame.picture.get();
-  if (!has_plain_bytes(static_cast<AVPixelFormat>(picture->format))) {
-    STROBE_ASSIGN(converted, convert(*picture, AV_PIX_FMT_RGB24, true));
-    picture = converted.get();
-  }
-
+  STROBE_ASSIGN(const std::shared_ptr<const AVFrame> picture, plain_picture(frame, format));
   const Placement placed = place(picture->width, picture->height, format);
   const auto width = static_cast<int>(placed.width);
   const auto height = static_cast<int>(placed.height);
   thread_local Sampler sampler;
   if (!sampler.fits(*picture, width, height)) sampler.prepare(*picture, width, height);
 
-  std::array<ChannelMap, kComponents> maps = colour_maps(*picture);
-  if (format.bgr) std::swap(maps[0], maps[2]);
-  for (size_t c = 0; c < kComponents; ++c) {
-    maps[c].gain = format.scale / format.deviation[c];
-    maps[c].bias = -format.mean[c] / format.deviation[c];
-  }
+  const std::array<ChannelMap, kComponents> maps = channel_maps(*picture, format);
   if (width != format.width || height != format.height) fill_border(format, placed, maps, output);
 
   const auto plane = static_cast<size_t>(format.width) * static_cast<size_t>(format.height);
@@ -247,6 +310,26 @@ Result<void> sample_picture(const Frame& frame, const InputFormat& format, float
     }
   }
   return {};
+}
+
+Result<PictureBytes> bytes_of_picture(const Frame& frame, const InputFormat& format) {
+  STROBE_ASSIGN(const std::shared_ptr<const AVFrame> picture, plain_picture(frame, format));
+  const PictureKind kind = {.width = picture->width,
+                            .height = picture->height,
+                            .format = picture->format,
+                            .location = picture->chroma_location,
+                            .matrix = matrix_of(*picture),
+                            .full_range = is_full_range(*picture),
+                            .input = format};
+  thread_local PictureKind last;
+  thread_local std::shared_ptr<const PictureSampling> sampling;
+  if (!sampling || !(kind == last)) {
+    sampling = std::make_shared<const PictureSampling>(sampling_of(*picture, format));
+    last = kind;
+  }
+  PictureBytes bytes{.sampling = sampling, .planes = {}, .owner = picture};
+  for (size_t p = 0; p < sampling->planes.size(); ++p) bytes.planes.push_back({picture->data[p], picture->linesize[p]});
+  return bytes;
 }
 
 }  // namespace strobe::media

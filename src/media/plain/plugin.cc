@@ -57,6 +57,10 @@ class PlainBackend : public Backend {
     if (!frame.picture) return internal_error("a frame without a picture was given to preprocess");
     return sample_rgb(picture_of(frame), format, output);
   }
+  Result<PictureBytes> picture_bytes(const Frame& frame, const InputFormat& format) override {
+    if (!frame.picture) return internal_error("a frame without a picture was given to preprocess");
+    return bytes_of_rgb(picture_of(frame), frame.picture, format);
+  }
   Result<Frame> draw(const Frame& frame, std::span<const Annotation> annotations) override {
     if (!frame.picture) return internal_error("a frame without a picture was given to draw");
     auto drawn = std::make_shared<RgbPicture>(picture_of(frame));

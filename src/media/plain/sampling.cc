@@ -1,6 +1,8 @@
 #include "media/plain/sampling.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace strobe::media {
@@ -63,6 +65,52 @@ Result<void> sample_rgb(const RgbPicture& picture, const InputFormat& format, fl
     }
   }
   return {};
+}
+
+Result<PictureBytes> bytes_of_rgb(const RgbPicture& picture, std::shared_ptr<const void> owner,
+                                  const InputFormat& format) {
+  if (format.width <= 0 || format.height <= 0) return usage_error("a network input of size 0");
+  struct Kind {
+    int width = 0, height = 0;
+    InputFormat input;
+    bool operator==(const Kind&) const = default;
+  };
+  const Kind kind{picture.width, picture.height, format};
+  thread_local Kind last;
+  thread_local std::shared_ptr<const PictureSampling> sampling;
+  if (!sampling || !(kind == last)) {
+    const Placement placed = place(picture.width, picture.height, format);
+    const auto table = [](float count, int extent) {
+      Taps taps = make_taps(static_cast<int>(count), extent);
+      return SampleTaps{
+          {taps.first.begin(), taps.first.end()}, {taps.second.begin(), taps.second.end()}, std::move(taps.weight)};
+    };
+    PictureSampling made;
+    made.width = format.width;
+    made.height = format.height;
+    made.left = static_cast<int64_t>(placed.x);
+    made.top = static_cast<int64_t>(placed.y);
+    made.placed_width = static_cast<int64_t>(placed.width);
+    made.placed_height = static_cast<int64_t>(placed.height);
+    made.planes = {{picture.height, static_cast<int64_t>(picture.stride())}};
+    for (size_t c = 0; c < kChannels; ++c) {
+      made.components[c] = {.plane = 0,
+                            .offset = static_cast<int64_t>(c),
+                            .step = kChannels,
+                            .width = picture.width,
+                            .height = picture.height,
+                            .columns = table(placed.width, picture.width),
+                            .rows = table(placed.height, picture.height)};
+      made.mix[c][format.bgr ? kChannels - 1 - c : c] = 1;
+      made.gain[c] = format.scale / format.deviation[c];
+      made.bias[c] = -format.mean[c] / format.deviation[c];
+    }
+    sampling = std::make_shared<const PictureSampling>(std::move(made));
+    last = kind;
+  }
+  return PictureBytes{.sampling = sampling,
+                      .planes = {{picture.rgb.data(), static_cast<ptrdiff_t>(picture.stride())}},
+                      .owner = std::move(owner)};
 }
 
 }  // namespace strobe::media

@@ -1,4 +1,4 @@
-// preprocess() of RGB pictures (media/preprocess.h).
+// preprocess() and picture_bytes() of RGB pictures (media/preprocess.h).
 #pragma once
 
 #include "media/plain/picture.h"
@@ -7,5 +7,7 @@
 namespace strobe::media {
 
 Result<void> sample_rgb(const RgbPicture& picture, const InputFormat& format, float* output);
+Result<PictureBytes> bytes_of_rgb(const RgbPicture& picture, std::shared_ptr<const void> owner,
+                                  const InputFormat& format);
 
 }  // namespace strobe::media

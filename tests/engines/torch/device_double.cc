@@ -38,6 +38,12 @@ Double& gpu() {
 
 namespace {
 
+// What an event knows.
+struct Moment {
+  int64_t given = 0;
+  c10::StreamId stream = 0;
+};
+
 struct Guard : public c10::impl::NoOpDeviceGuardImpl<kDoubleType> {
   using Stream = c10::Stream;
   static Stream stream(c10::StreamId id) { return Stream(Stream::UNSAFE, kDouble, id); }
@@ -53,13 +59,19 @@ struct Guard : public c10::impl::NoOpDeviceGuardImpl<kDoubleType> {
   Stream exchangeStream(Stream next) const noexcept override { return stream(std::exchange(gpu().current, next.id())); }
   void synchronizeStream(const Stream& one) const override { gpu().wait(one.id()); }
   void record(void** event, const Stream& one, c10::DeviceIndex, c10::EventFlag) const override {
-    if (*event == nullptr) *event = new int64_t;
-    *static_cast<int64_t*>(*event) = gpu().streams[one.id()].given;
+    if (*event == nullptr) *event = new Moment;
+    *static_cast<Moment*>(*event) = {gpu().streams[one.id()].given, one.id()};
   }
-  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<int64_t*>(event); }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<Moment*>(event); }
+  // What was held back when the event was recorded, and more, which is allowed.
+  void synchronizeEvent(void* event) const override { gpu().wait(static_cast<Moment*>(event)->stream); }
+  void block(void* event, const Stream& one) const override {
+    const c10::StreamId before = static_cast<Moment*>(event)->stream;
+    gpu().streams[one.id()].held.emplace_back([before] { gpu().run_held(before); });
+  }
   bool queryEvent(void*) const override { return true; }
   double elapsedTime(void* from, void* to, c10::DeviceIndex) const override {
-    return static_cast<double>(*static_cast<int64_t*>(to) - *static_cast<int64_t*>(from));
+    return static_cast<double>(static_cast<Moment*>(to)->given - static_cast<Moment*>(from)->given);
   }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
