@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstring>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -95,7 +94,7 @@ Attribute text(const char* name, std::string_view value) {
 Attribute integers(const char* name, std::vector<int64_t> values) {
   return {.name = name, .integers = std::move(values)};
 }
-using Attributes = std::initializer_list<Attribute>;
+using Attributes = std::vector<Attribute>;
 
 ProtoMessage message_of(const Attribute& attribute) {
   using namespace attribute_of;
@@ -176,11 +175,21 @@ class Writer {
   }
 
   void operator()(const TransposedConvolution& c) {
-    std::vector<std::string> inputs{x(), weights("weight", c.weight)};
-    if (c.bias != nullptr) inputs.push_back(weights("bias", c.bias));
-    own("ConvTranspose", inputs,
-        {integers("kernel_shape", {c.kernel_h, c.kernel_w}), integers("strides", {c.stride_h, c.stride_w}),
-         integers("pads", {c.pad_h, c.pad_w, c.pad_h, c.pad_w})});
+    const Attributes attributes{integers("kernel_shape", {c.kernel_h, c.kernel_w}),
+                                integers("strides", {c.stride_h, c.stride_w}),
+                                integers("pads", {c.pad_h, c.pad_w, c.pad_h, c.pad_w})};
+    if (options_.number != OnnxNumber::kBf16) {
+      std::vector<std::string> inputs{x(), weights("weight", c.weight)};
+      if (c.bias != nullptr) inputs.push_back(weights("bias", c.bias));
+      return node("ConvTranspose", layer_->name, inputs, values_[id_], attributes);
+    }
+    // TensorRT (11.1) has it of no bfloat16: it is done in float32.
+    std::vector<std::string> inputs{step("Cast", "wide", {x()}, {integer("to", kFloat)}),
+                                    floats("weight", c.weight->shape, c.weight->values)};
+    if (c.bias != nullptr) inputs.push_back(floats("bias", c.bias->shape, c.bias->values));
+    const std::string wide = layer_->name + "#wide_sum";
+    node("ConvTranspose", layer_->name, inputs, wide, attributes);
+    helper("Cast", "number", {wide}, values_[id_], {integer("to", static_cast<int64_t>(element()))});
   }
 
   void operator()(const BatchNorm& b) {
@@ -211,7 +220,9 @@ class Writer {
       case ActivationKind::kElu:
         return own("Elu", {x()}, {real("alpha", a.slope)});
       case ActivationKind::kHardSwish:
-        return own("HardSwish", {x()});
+        if (options_.number != OnnxNumber::kBf16) return own("HardSwish", {x()});
+        // TensorRT's parser (11.1) has it of no bfloat16.
+        return own("Mul", {x(), step("HardSigmoid", "gate", {x()}, {real("alpha", 1.0F / 6), real("beta", 0.5F)})});
     }
   }
 
@@ -345,7 +356,7 @@ class Writer {
   }
 
   void node(const char* type, const std::string& name, const std::vector<std::string>& inputs,
-            const std::string& output, Attributes attributes = {}) {
+            const std::string& output, const Attributes& attributes = {}) {
     take(nodes_, name);
     take(tensors_, output);
     ProtoMessage message;
@@ -356,17 +367,18 @@ class Writer {
     for (const Attribute& one : attributes) message.message(node_of::kAttribute, message_of(one));
     body_.message(graph_of::kNode, message);
   }
-  void own(const char* type, const std::vector<std::string>& inputs, Attributes attributes = {}) {
+  void own(const char* type, const std::vector<std::string>& inputs, const Attributes& attributes = {}) {
     node(type, layer_->name, inputs, values_[id_], attributes);
   }
   void helper(const char* type, const char* what, const std::vector<std::string>& inputs, const std::string& output,
-              Attributes attributes = {}) {
+              const Attributes& attributes = {}) {
     node(type, layer_->name + "#" + what, inputs, output, attributes);
   }
   // A helper whose value another node of the layer reads.
-  std::string step(const char* type, const char* what, const std::vector<std::string>& inputs) {
+  std::string step(const char* type, const char* what, const std::vector<std::string>& inputs,
+                   const Attributes& attributes = {}) {
     std::string output = layer_->name + "#" + what;
-    helper(type, what, inputs, output);
+    helper(type, what, inputs, output, attributes);
     return output;
   }
 

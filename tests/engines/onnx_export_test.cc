@@ -74,12 +74,14 @@ class Folder {
   }
   // Empty where all is well; "no module" where there are no such packages; else what the script says.
   std::string run() const {
-    const std::string python = STROBE_TEST_PYTHON;
-    const auto call = [&](const std::string& words) {
-      return std::system((python + " " + words + " > " + (folder_ / "log").string() + " 2>&1").c_str());
-    };
-    if (python.empty() || call("-c 'import onnx, onnxruntime'") != 0) return "no module";
-    if (call(std::string(STROBE_TEST_ONNX_REFERENCE) + " " + folder_.path().string()) == 0) return "";
+    if (!calls("-c 'import onnx, onnxruntime'")) return "no module";
+    if (calls(std::string(STROBE_TEST_ONNX_REFERENCE) + " " + folder_.path().string())) return "";
+    return text_of(folder_ / "log");
+  }
+  // The same by NVIDIA's parser and builder, which say how many they took.
+  std::string run_tensorrt() const {
+    if (!calls("-c 'import tensorrt_rtx'")) return "no module";
+    calls(std::string(STROBE_TEST_TENSORRT_REFERENCE) + " " + folder_.path().string());
     return text_of(folder_ / "log");
   }
   std::vector<Values> outputs(const std::string& name) const {
@@ -92,6 +94,12 @@ class Folder {
   std::vector<std::string> ends(const std::string& name) const { return lines_of(folder_ / (name + ".ends")); }
 
  private:
+  bool calls(const std::string& words) const {
+    const std::string python = STROBE_TEST_PYTHON;
+    const std::string line = python + " " + words + " > " + (folder_ / "log").string() + " 2>&1";
+    return !python.empty() && std::system(line.c_str()) == 0;
+  }
+
   test::ScratchFolder folder_;
 };
 
@@ -193,6 +201,26 @@ TEST(OnnxExport, NarrowNumbersAreRoundedToTheNearest) {
   cases.pop_back();
   for (const auto& one : cases)
     EXPECT_LE(test::difference(folder.outputs(one.name + ".half"), folder.outputs(one.name)), 0.02) << one.name;
+}
+
+// TensorRT for RTX shares its parser with TensorRT and compiles without a GPU: what the engine tensorrt will give to
+// the latter is at least taken by the former (pip install tensorrt_rtx; tried with 1.7).
+TEST(OnnxExport, TensorrtForRtxTakesEveryOperationInEveryNumber) {
+  Folder folder;
+  size_t files = 0;
+  for (const auto& one : all_cases()) {
+    const bool has_a_node = std::any_of(one.graph->layers.begin() + 1, one.graph->layers.end(),
+                                        [](const auto& layer) { return !is_identity(layer); });
+    if (!has_a_node) continue;
+    for (const auto& [number, name] : {std::pair(OnnxNumber::kF32, ".f32"), std::pair(OnnxNumber::kF16, ".f16"),
+                                       std::pair(OnnxNumber::kBf16, ".bf16")}) {
+      folder.add(one.name + name, *one.graph, {.batch = 2, .number = number}, {});
+      ++files;
+    }
+  }
+  const std::string said = folder.run_tensorrt();
+  if (said == "no module") GTEST_SKIP() << "the build's Python cannot import tensorrt_rtx";
+  EXPECT_EQ(said, std::to_string(files) + " built\n");
 }
 
 TEST(OnnxExport, OnnxRuntimeRunsEveryBuiltInNetwork) {
