@@ -27,9 +27,11 @@ media::SourceOptions source_options(const RunFlags& flags, const Words& words);
 // The filters that --prep-level or --prep-filter asks for; empty: none.
 std::string prep_filter(const RunFlags& flags, const Words& words);
 
-// How the inference threads are dealt out: sessions and threads of each. Of load, hint is read.
-// Whether the engine runs on flags.device: asked before anything is written. Errors: kUnsupported.
+// Whether the engine runs on flags.device, and preprocesses there where it is to: asked before anything is written.
+// Errors: kUnsupported.
 Result<void> check_device(const RunFlags& flags, const engines::Engine& engine);
+
+// How the inference threads are dealt out: sessions and threads of each. Of load, hint is read.
 void set_threads(const RunFlags& flags, engines::LoadOptions& load);
 
 // The network as the engine takes it: a graph, or the path of a file that it reads itself.
