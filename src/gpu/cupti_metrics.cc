@@ -1,13 +1,28 @@
 #include "gpu/cupti_metrics.h"
 
+#include <dlfcn.h>
+
+#include <filesystem>
+
 #include "gpu/cupti.h"
 
 namespace strobe::gpu {
+namespace {
+
+// CUPTI opens these by their names alone when the first metric is asked for. The loader does not look beside CUPTI,
+// where a wheel has them; one that the process has already is found by its name.
+void open_companions(const std::filesystem::path& cupti) {
+  for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
+    ::dlopen((cupti.parent_path() / name).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+}  // namespace
 
 Result<CuptiMetrics> CuptiMetrics::load() {
   STROBE_ASSIGN(const Library library, Cupti::open_library());
   CuptiMetrics table;
   table.path = library.path();
+  open_companions(table.path);
   const char* missing = nullptr;
   const auto need = [&](auto*& function, const char* name) {
     library.find(function, name);
