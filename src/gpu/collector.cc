@@ -116,6 +116,7 @@ class Collector {
         decoder_({text_in_memory, [this](std::string_view text) { return log_->intern(text); }}) {}
 
   Result<void> enable();
+  cupti::Code enable_kind(uint32_t kind) const;
   void enable_driver_calls();
   void disable_idle_runtime_calls();
   void fact(std::string key, std::string value) { log_->add(Fact{std::move(key), std::move(value)}); }
@@ -245,7 +246,7 @@ Result<void> Collector::enable() {
   // Last, so that what describes kernels comes before them.
   kinds.emplace_back(cupti::kConcurrentKernel, "kernel");
   for (const auto& [kind, name] : kinds) {
-    const auto code = cupti_.enable(kind);
+    const auto code = enable_kind(kind);
     if (code == cupti::kSuccess) {
       enabled_.push_back(kind);
       continue;
@@ -267,6 +268,16 @@ Result<void> Collector::enable() {
   fact("gpu.collection", "on");
   fact("gpu.flush_period_ms", std::to_string(options_.flush_period_ms));
   return {};
+}
+
+// Devices, contexts and streams are told of when they come into being: devices while the driver initialises itself.
+// Those that are there already have to be asked for.
+cupti::Code Collector::enable_kind(uint32_t kind) const {
+  const bool exists_before = kind == cupti::kDevice || kind == cupti::kContext || kind == cupti::kStream;
+  if (exists_before && !options_.in_driver_start && cupti_.enable_and_dump != nullptr &&
+      cupti_.enable_and_dump(kind) == cupti::kSuccess)
+    return cupti::kSuccess;
+  return cupti_.enable(kind);
 }
 
 void Collector::disable_idle_runtime_calls() {

@@ -94,6 +94,7 @@ Result<Cupti> Cupti::load() {
   library.find(cupti.subscribe_v2, "cuptiSubscribe_v2");
   library.find(cupti.subscribe, "cuptiSubscribe");
   library.find(cupti.unsubscribe, "cuptiUnsubscribe");
+  library.find(cupti.enable_and_dump, "cuptiActivityEnableAndDump");
   library.find(cupti.set_attribute, "cuptiActivitySetAttribute");
   library.find(cupti.set_thread_id_type, "cuptiSetThreadIdType");
   library.find(cupti.dropped_records, "cuptiActivityGetNumDroppedRecords");

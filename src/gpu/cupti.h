@@ -32,6 +32,7 @@ struct Cupti {
   cupti::Code (*subscribe_v2)(cupti::Subscriber*, cupti::Callback, void* user, cupti::SubscriberParams*) = nullptr;
   cupti::Code (*subscribe)(cupti::Subscriber*, cupti::Callback, void* user) = nullptr;
   cupti::Code (*unsubscribe)(cupti::Subscriber) = nullptr;
+  cupti::Code (*enable_and_dump)(uint32_t kind) = nullptr;
   cupti::Code (*set_attribute)(int attribute, size_t* size, void* value) = nullptr;
   cupti::Code (*set_thread_id_type)(int type) = nullptr;
   cupti::Code (*dropped_records)(void* context, uint32_t stream, size_t* dropped) = nullptr;

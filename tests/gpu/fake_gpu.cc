@@ -66,6 +66,7 @@ struct State {
   std::vector<std::unique_ptr<Node>> nodes;  // numbered from 1, as graphs are
   std::vector<std::unique_ptr<Graph>> graphs;
   bool subscribed = false, zeroed_promised = false;
+  bool initialized = false;  // the driver: CUPTI tells of devices while that happens, or when asked for a dump
   std::set<uint32_t> kinds, driver_functions, runtime_off;
   uint8_t* buffer = nullptr;
   size_t size = 0, used = 0;
@@ -398,6 +399,33 @@ EXPORTED void fake_synchronize(uint32_t stream) {
 
 // ---- the driver
 
+namespace {
+
+// What there is of a kind whose records tell what exists.
+void tell_of(uint32_t kind) {
+  static const char device_name[] = "Fake GPU 9000";
+  if (kind == abi::kDevice) {
+    abi::DeviceRecord record{};
+    record.kind = abi::kDevice;
+    record.memory_bandwidth = 3'350'000'000, record.memory_bytes = uint64_t{80} << 30;
+    record.l2_bytes = 50 << 20, record.threads_per_warp = 32, record.core_clock = 1'980'000;
+    record.copy_engines = 3, record.multiprocessors = 132, record.warps_per_sm = 64, record.blocks_per_sm = 32;
+    record.shared_per_sm = 233472, record.registers_per_sm = 65536;
+    record.compute_major = 9;
+    record.uuid[0] = 0xAB, record.uuid[15] = 0xCD;
+    record.name = reinterpret_cast<uint64_t>(device_name);
+    put(&record, sizeof record);
+  }
+  if (kind == abi::kContext) {
+    abi::ContextRecord record{};
+    record.kind = abi::kContext;
+    record.context = kContextNumber, record.null_stream = 7;
+    put(&record, sizeof record);
+  }
+}
+
+}  // namespace
+
 EXPORTED int cuInit(unsigned) {
   if (const auto code = setting("FAKE_CUDA_INIT", 0); code != 0) return static_cast<int>(code);
   static const bool injected = [] {
@@ -412,6 +440,9 @@ EXPORTED int cuInit(unsigned) {
     return start != nullptr && start() != 0;
   }();
   (void)injected;
+  if (std::exchange(state().initialized, true)) return 0;
+  for (const uint32_t kind : {abi::kDevice, abi::kContext})
+    if (state().kinds.count(kind) != 0) tell_of(kind);
   return 0;
 }
 EXPORTED int cuDeviceGetCount(int* count) {
@@ -440,29 +471,8 @@ EXPORTED int cuptiActivityRegisterCallbacks(abi::BufferRequested requested, abi:
 EXPORTED int cuptiActivityEnable(uint32_t kind) {
   if (const auto code = setting("FAKE_CUPTI_ENABLE_" + std::to_string(kind), 0); code != 0)
     return static_cast<int>(code);
-  static const char device_name[] = "Fake GPU 9000";
-  {
-    const std::lock_guard lock(state().mutex);
-    state().kinds.insert(kind);
-  }
-  if (kind == abi::kDevice) {
-    abi::DeviceRecord record{};
-    record.kind = abi::kDevice;
-    record.memory_bandwidth = 3'350'000'000, record.memory_bytes = uint64_t{80} << 30;
-    record.l2_bytes = 50 << 20, record.threads_per_warp = 32, record.core_clock = 1'980'000;
-    record.copy_engines = 3, record.multiprocessors = 132, record.warps_per_sm = 64, record.blocks_per_sm = 32;
-    record.shared_per_sm = 233472, record.registers_per_sm = 65536;
-    record.compute_major = 9;
-    record.uuid[0] = 0xAB, record.uuid[15] = 0xCD;
-    record.name = reinterpret_cast<uint64_t>(device_name);
-    put(&record, sizeof record);
-  }
-  if (kind == abi::kContext) {
-    abi::ContextRecord record{};
-    record.kind = abi::kContext;
-    record.context = kContextNumber, record.null_stream = 7;
-    put(&record, sizeof record);
-  }
+  const std::lock_guard lock(state().mutex);
+  state().kinds.insert(kind);
   return 0;
 }
 EXPORTED int cuptiActivityDisable(uint32_t kind) {
@@ -513,6 +523,11 @@ EXPORTED int cuptiUnsubscribe(void*) {
   state().subscribed = false;
   state().callback = nullptr;
   state().called_back.clear();
+  return 0;
+}
+EXPORTED int cuptiActivityEnableAndDump(uint32_t kind) {
+  if (const int code = cuptiActivityEnable(kind); code != 0) return code;
+  if (state().initialized) tell_of(kind);
   return 0;
 }
 EXPORTED int cuptiActivitySetAttribute(int attribute, size_t*, void* value) {
