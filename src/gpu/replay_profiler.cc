@@ -111,6 +111,13 @@ class Profiler {
   size_t passes_ = 0;
 };
 
+// The library that works figures out is opened with the first context, and what it holds is destroyed before whatever
+// was registered until then: what needs it comes after that.
+void stop_before_figures_end() {
+  static const bool once = std::atexit([] { stop_replay(); }) == 0;
+  (void)once;
+}
+
 // Never destroyed: CUPTI may call to the very end.
 std::atomic<Profiler*> active{nullptr};
 Profiler* started = nullptr;
@@ -183,6 +190,7 @@ void Profiler::context_created(void* context) {
     log_->flush();
     return;
   }
+  stop_before_figures_end();
   const ReplayContext& made = **opened;
   passes_ = std::max(passes_, made.choice().passes());
   if (told_.insert(device).second) {
