@@ -16,6 +16,7 @@ constexpr double kSystemCyclesPerNs = 1.4;  // about, of the chips that have no 
 constexpr int64_t kClockSlack_ns = 1'000'000;
 constexpr uint64_t kMostFailures = 10;  // in a row
 constexpr int kMostImages = 64;         // at one look
+constexpr uint64_t kMostFull = 5;       // looks in a row at a full buffer that gave nothing
 
 // Chips without a clock of its own for the trigger.
 bool counts_cycles(const std::string& chip) {
@@ -57,6 +58,11 @@ Result<void> MetricsDevice::enable() {
   if (enabled != cupti::kSuccess) return unsupported(cupti_error(enabled));
   sampling_ = enable.sampling;
   by_cycles_ = counts_cycles(chip_);
+  STROBE_TRY(configure());
+  return make_image();
+}
+
+Result<void> MetricsDevice::configure() {
   auto config = cupti::sized<cupti::PmConfig>();
   config.sampling = sampling_;
   config.size = choice_.configuration().size(), config.image = choice_.configuration().data();
@@ -66,7 +72,7 @@ Result<void> MetricsDevice::enable() {
   config.trigger = by_cycles_ ? cupti::kEverySystemCycles : cupti::kEveryNanoseconds;
   config.append = cupti::kKeepOldest;
   if (const auto code = cupti_.pm_configure(&config); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  return make_image();
+  return {};
 }
 
 Result<void> MetricsDevice::make_image() {
@@ -75,13 +81,18 @@ Result<void> MetricsDevice::make_image() {
   size.sampling = sampling_;
   size.names = names.data(), size.count = names.size(), size.samples = kImageSamples;
   if (const auto code = cupti_.pm_data_size(&size); code != cupti::kSuccess) return unsupported(cupti_error(code));
-  empty_.assign(size.size, 0);
-  auto initialize = cupti::sized<cupti::PmDataInitialize>();
-  initialize.sampling = sampling_, initialize.size = empty_.size(), initialize.image = empty_.data();
-  if (const auto code = cupti_.pm_data_initialize(&initialize); code != cupti::kSuccess)
-    return unsupported(cupti_error(code));
-  image_ = empty_;
+  image_.assign(size.size, 0);
+  if (!empty_image()) return unsupported(broken_);
   return {};
+}
+
+// By the library, which touches little of an image of many megabytes.
+bool MetricsDevice::empty_image() {
+  auto initialize = cupti::sized<cupti::PmDataInitialize>();
+  initialize.sampling = sampling_, initialize.size = image_.size(), initialize.image = image_.data();
+  const auto code = cupti_.pm_data_initialize(&initialize);
+  if (code != cupti::kSuccess) broken_ = cupti_error(code);
+  return code == cupti::kSuccess;
 }
 
 cupti::Code MetricsDevice::call(cupti::Code (*function)(cupti::PmObject*)) const {
@@ -104,6 +115,7 @@ Result<void> MetricsDevice::start() {
 void MetricsDevice::read(const Put& put) {
   if (!broken_.empty()) return;
   bool overflow = false;
+  const uint64_t before = samples_;
   for (int i = 0; i < kMostImages; ++i) {
     auto decode = cupti::sized<cupti::PmDecode>();
     decode.sampling = sampling_;
@@ -116,17 +128,24 @@ void MetricsDevice::read(const Put& put) {
     }
     failures_ = 0;
     take(put);
-    image_ = empty_;
-    if (decode.stop != cupti::kImageIsFull) break;
+    if (!empty_image() || decode.stop != cupti::kImageIsFull) break;
   }
+  if (!overflow || samples_ > before) full_in_a_row_ = 0;
   if (!overflow) return;
   ++overflows_;
-  if (!stopped_) restart();
+  if (++full_in_a_row_ >= kMostFull)
+    broken_ = "the hardware's buffer stays full, whatever is done";
+  else if (!stopped_ && broken_.empty())
+    restart();
 }
 
-// A buffer that was full takes nothing more.
+// A buffer that was full takes nothing more until it is made anew.
 void MetricsDevice::restart() {
   call(cupti_.pm_stop);
+  if (const auto configured = configure(); !configured) {
+    broken_ = configured.error().to_string();
+    return;
+  }
   if (const auto code = call(cupti_.pm_start); code != cupti::kSuccess) broken_ = cupti_error(code);
 }
 
@@ -141,9 +160,11 @@ void MetricsDevice::take(const Put& put) {
     auto sample = cupti::sized<cupti::PmSampleInfo>();
     sample.sampling = sampling_;
     sample.image = image_.data(), sample.size = image_.size(), sample.index = i;
+    const bool told = cupti_.pm_sample_info(&sample) == cupti::kSuccess;
+    // After a stop comes one of no length, at the time of the start: no time that it could be of.
+    if (told && sample.start != 0 && sample.start == sample.end) continue;
     // In this order: what has a time and no figures is not missing, too.
-    if (cupti_.pm_sample_info(&sample) != cupti::kSuccess || !place(sample.start, sample.end) ||
-        !choice_.evaluate(image_, i, values_)) {
+    if (!told || !place(sample.start, sample.end) || !choice_.evaluate(image_, i, values_)) {
       ++unreadable_;
       continue;
     }

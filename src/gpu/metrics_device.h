@@ -53,7 +53,9 @@ class MetricsDevice {
                 uint64_t period_ns)
       : cupti_(cupti), device_(device), chip_(std::move(chip)), choice_(std::move(choice)), period_ns_(period_ns) {}
   Result<void> enable();
+  Result<void> configure();
   Result<void> make_image();
+  bool empty_image();
   cupti::Code call(cupti::Code (*function)(cupti::PmObject*)) const;
   void restart();
   void take(const Put& put);
@@ -66,13 +68,13 @@ class MetricsDevice {
   const uint64_t period_ns_;
   bool by_cycles_ = false;
   void* sampling_ = nullptr;
-  std::vector<uint8_t> empty_, image_;
+  std::vector<uint8_t> image_;
   std::vector<double> values_;
   uint64_t asked_ns_ = 0, begun_ns_ = 0;  // CUPTI's clock before and after the start
   bool placed_ = false, stopped_ = false;
   int64_t shift_ns_ = 0;  // of the device's times
   uint64_t last_start_ns_ = 0, last_end_ns_ = 0, samples_ = 0, missing_ = 0, unreadable_ = 0, overflows_ = 0,
-           failures_ = 0;
+           failures_ = 0, full_in_a_row_ = 0;
   std::string broken_, clock_note_;
 };
 

@@ -36,7 +36,9 @@ struct State {
   std::mutex mutex;
   std::deque<Ran> kernels;
   bool enabled = false, started = false, full = false;
-  uint64_t interval = 0, next = 0;
+  bool stuck = false;  // full, and gives nothing until it is configured anew
+  uint64_t interval = 0, next = 0, began = 0, looks_of_one = 0;
+  bool ended = false;  // since the last look
   std::atomic<uint64_t> looks{0};
 };
 State& state() {
@@ -57,8 +59,8 @@ void forget_kernels() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   s.kernels.clear();
-  s.enabled = s.started = s.full = false;
-  s.looks = 0;
+  s.enabled = s.started = s.full = s.stuck = s.ended = false;
+  s.looks = s.looks_of_one = 0;
 }
 
 }  // namespace strobe::gpu::testing
@@ -143,6 +145,7 @@ struct Sample {
   uint64_t start, end;
 };
 constexpr uint32_t kMagic = 0x504d4653;
+bool torn_down = false;
 
 int64_t ahead() {
   return setting("FAKE_PM_AHEAD_NS", 0);
@@ -192,7 +195,9 @@ EXPORTED int cuptiProfilerDeviceSupported(abi::DeviceSupported* params) {
   return 0;
 }
 EXPORTED int cuptiProfilerHostInitialize(abi::HostInitialize* params) {
-  if (!fits(params)) return 1;
+  // The library of the host's side is opened now, and what it holds is destroyed before what was there already.
+  static const bool opened = std::atexit([] { torn_down = true; }) == 0;
+  if (!fits(params) || !opened) return 1;
   if (setting("FAKE_PM_CHIP_UNKNOWN", 0) != 0) return 46;
   params->host = new Host;
   return 0;
@@ -234,7 +239,7 @@ EXPORTED int cuptiProfilerHostGetNumOfPasses(abi::HostPasses* params) {
   return 0;
 }
 EXPORTED int cuptiProfilerHostEvaluateToGpuValues(abi::HostEvaluate* params) {
-  if (!fits(params)) return 1;
+  if (!fits(params) || torn_down) return 1;
   Image image{};
   std::memcpy(&image, params->image, sizeof image);
   if (image.magic == strobe::gpu::testing::kReplayMagic)
@@ -276,6 +281,8 @@ EXPORTED int cuptiPmSamplingDisable(abi::PmObject* params) {
 EXPORTED int cuptiPmSamplingSetConfig(abi::PmConfig* params) {
   if (!fits(params) || params->sampling != &state() || params->size == 0 || params->hardware_bytes == 0) return 1;
   if (const int code = forced("SetConfig"); code != 0) return code;
+  if (state().started) return abi::kInvalidOperation;
+  if (setting("FAKE_PM_FULL_FOR_GOOD", 0) == 0) state().stuck = false;
   // One that counts cycles runs at 1.4 GHz.
   const bool by_cycles = params->trigger == abi::kEverySystemCycles;
   state().interval = by_cycles ? static_cast<uint64_t>(static_cast<double>(params->interval) / 1.4) : params->interval;
@@ -287,12 +294,13 @@ EXPORTED int cuptiPmSamplingStart(abi::PmObject* params) {
   const std::lock_guard lock(state().mutex);
   if (state().started) return abi::kInvalidOperation;
   state().started = true, state().full = false;
-  state().next = fake_now();
+  state().next = state().began = fake_now();
   return 0;
 }
 EXPORTED int cuptiPmSamplingStop(abi::PmObject* params) {
   if (!fits(params) || params->sampling != &state()) return 1;
   const std::lock_guard lock(state().mutex);
+  state().ended = true;
   return std::exchange(state().started, false) ? 0 : abi::kInvalidOperation;
 }
 EXPORTED int cuptiPmSamplingGetCounterDataSize(abi::PmDataSize* params) {
@@ -318,6 +326,12 @@ EXPORTED int cuptiPmSamplingDecodeData(abi::PmDecode* params) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const uint64_t now = fake_now();
+  if (++s.looks_of_one == static_cast<uint64_t>(setting("FAKE_PM_FULL_AT", 0))) s.stuck = true;
+  if (s.stuck) {
+    s.next = now;
+    params->overflow = 1;
+    return abi::kOutOfMemory;
+  }
   const auto room = static_cast<uint64_t>(setting("FAKE_PM_ROOM", 1 << 30));
   const uint64_t waiting = now > s.next ? (now - s.next) / s.interval : 0;
   if (waiting > room) s.full = true;
@@ -326,6 +340,11 @@ EXPORTED int cuptiPmSamplingDecodeData(abi::PmDecode* params) {
     const auto shifted = s.next + static_cast<uint64_t>(ahead());
     const Sample sample{shifted, shifted + s.interval};
     std::memcpy(params->image + sizeof image + image.count * sizeof sample, &sample, sizeof sample);
+  }
+  if (std::exchange(s.ended, false) && image.count < image.room) {
+    const auto shifted = s.began + static_cast<uint64_t>(ahead());
+    const Sample none{shifted, shifted};
+    std::memcpy(params->image + sizeof image + image.count++ * sizeof none, &none, sizeof none);
   }
   std::memcpy(params->image, &image, sizeof image);
   params->stop = kept > image.count ? abi::kImageIsFull : abi::kEndOfRecords;

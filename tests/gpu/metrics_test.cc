@@ -303,6 +303,25 @@ TEST(MetricsSampler, AFullBufferIsCountedAndSamplingGoesOn) {
               0.02 * periods + 2);
 }
 
+TEST(MetricsSampler, ABufferThatGivesNothingAnyMoreIsMadeAnew) {
+  const Fake fake;
+  const Environment full("FAKE_PM_FULL_AT", "5");
+  {
+    const Sampled all = sampled({.folder = {}, .period = microseconds(500), .read_period = milliseconds(5)},
+                                [] { std::this_thread::sleep_for(milliseconds(200)); });
+    EXPECT_EQ(all.fault("full buffer of GPU counters in the hardware"), 1);
+    const auto busy = all.curve("gpu.0.sm_busy_percent");
+    ASSERT_FALSE(busy.empty());
+    EXPECT_GT(busy.back().first - busy.front().first, 100'000'000);
+  }
+  fake.reset();
+  const Environment for_good("FAKE_PM_FULL_FOR_GOOD", "1");
+  const Sampled all = sampled({.folder = {}, .period = microseconds(500), .read_period = milliseconds(2)},
+                              [] { std::this_thread::sleep_for(milliseconds(200)); });
+  EXPECT_THAT(all.timeline.facts.at("gpu.0.metrics.broken"), HasSubstr("stays full"));
+  EXPECT_LE(all.fault("full buffer of GPU counters in the hardware"), 10);
+}
+
 TEST(MetricsSampler, ADeviceWithAClockOfItsOwnIsPutWhereItBegan) {
   const Fake fake;
   for (const char* ahead : {"7000000000", "-7000000000"}) {
