@@ -111,8 +111,8 @@ class Profiler {
   size_t passes_ = 0;
 };
 
-// The library that works figures out is opened with the first context, and what it holds is destroyed before whatever
-// was registered until then: what needs it comes after that.
+// The library that works figures out may make what it needs, or be opened, with the first context: at exit that is
+// destroyed before what was registered earlier is called. Registered after it, the last counters are still evaluated.
 void stop_before_figures_end() {
   static const bool once = std::atexit([] { stop_replay(); }) == 0;
   (void)once;
