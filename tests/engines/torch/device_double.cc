@@ -136,8 +136,11 @@ bool is_there(const at::Tensor& tensor) {
 at::Tensor seen(const at::Tensor& tensor) {
   if (!is_there(tensor)) return tensor;
   const c10::Storage& own = tensor.storage();
-  const c10::Storage memory(c10::Storage::use_byte_size_t(), own.nbytes(),
-                            c10::DataPtr(own.mutable_data(), c10::Device(c10::kCPU)), c10::GetCPUAllocator(), true);
+  c10::DataPtr shared(
+      own.mutable_data(), new c10::Storage(own), [](void* held) { delete static_cast<c10::Storage*>(held); },
+      c10::Device(c10::kCPU));
+  const c10::Storage memory(c10::Storage::use_byte_size_t(), own.nbytes(), std::move(shared), c10::GetCPUAllocator(),
+                            true);
   return at::empty({0}, tensor.options().device(at::kCPU))
       .set_(memory, tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
