@@ -206,6 +206,7 @@ TEST(GpuTimeline, AKernelWithoutTimesIsKeptAndFlagged) {
   ASSERT_EQ(timeline.arguments.size(), 1U);
   EXPECT_EQ(timeline.strings[timeline.arguments.key[0]], "no_times");
   EXPECT_EQ(timeline.losses.faults.at("GPU operation without times, shown at its call's end"), 1U);
+  EXPECT_EQ(timeline.losses.faults.size(), 1U);
 }
 
 // A log made by hand, with times that can be read.
@@ -225,6 +226,56 @@ class ByHand {
  private:
   std::unique_ptr<LogWriter> log_;
 };
+
+// What CUPTI hands over by force while it is under way has a begin only; where its buffers on the device were full,
+// ends were seen that lie before.
+TEST(GpuTimeline, WhatHasNoEndBendsNothing) {
+  const Folder folder;
+  const auto self = static_cast<uint32_t>(::getpid());
+  {
+    ByHand hand(folder);
+    LogWriter& log = hand.log();
+    log.add(FunctionName{0, 211, log.intern("cudaLaunchKernel_ptsz_v7000")});
+    Kernel kernel;
+    kernel.place = {0, 1, 7}, kernel.name = log.intern("k");
+    for (const uint32_t number : {1U, 2U, 3U}) {
+      log.add(Call{{1'000'000 + 100 * number}, {1'000'010 + 100 * number}, 0, 211, self, self, number, 0});
+      kernel.correlation = number;
+      kernel.start = {number == 3 ? 0 : 1'000'050 + uint64_t{100} * number};
+      kernel.end = {number == 2 ? 1'000'001U : 0U};
+      log.add(kernel);
+    }
+    log.add(Call{{1'000'500}, {0}, 0, 131, self, self, 4, 0});
+  }
+  const Timeline timeline = ByHand::timeline(folder);
+  const trace::Ranges& ranges = timeline.ranges;
+  ASSERT_EQ(timeline.device_ops.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    const auto row = static_cast<size_t>(timeline.device_ops[i].range);
+    EXPECT_EQ(ranges.start_ns[row], static_cast<int64_t>(110 + 100 * i));
+    EXPECT_EQ(ranges.end_ns[row], ranges.start_ns[row]);
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) EXPECT_LE(ranges.start_ns[i], ranges.end_ns[i]);
+  EXPECT_EQ(timeline.strings[ranges.name[0]], "cudaLaunchKernel");
+  const std::map<std::string, uint64_t> expected{{"GPU operation without times, shown at its call's end", 3},
+                                                 {"CUDA call without an end", 1}};
+  const std::map<std::string, uint64_t> found(timeline.losses.faults.begin(), timeline.losses.faults.end());
+  EXPECT_EQ(found, expected);
+}
+
+TEST(GpuTimeline, LaunchesOfWhichNoWorkCameAreTold) {
+  const Folder folder;
+  const auto self = static_cast<uint32_t>(::getpid());
+  {
+    ByHand hand(folder);
+    LogWriter& log = hand.log();
+    log.add(FunctionName{0, 211, log.intern("cudaLaunchKernel_v7000")});
+    for (const uint32_t number : {1U, 2U})
+      log.add(Call{{1'000'000 + 100 * number}, {1'000'010 + 100 * number}, 0, 211, self, self, number, 0});
+    log.add(Sync{{1'000'400}, {1'000'500}, 4, 1, kNoNumber, 31, 0, 0});
+  }
+  EXPECT_EQ(ByHand::timeline(folder).losses.faults.at("launch, of none of which CUPTI gave the work"), 2U);
+}
 
 TEST(GpuTimeline, AWaitKnowsWhichRecordingOfTheEventItWaitsFor) {
   const Folder folder;

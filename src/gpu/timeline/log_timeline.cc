@@ -36,11 +36,17 @@ uint8_t memory_kind(uint32_t kind) {
 
 // "cudaMemcpyAsync_v3020" -> "cudaMemcpyAsync", as importers have it; "_ptsz" and "_ptds" tell of the default stream.
 std::string function_name(std::string name) {
+  const auto cut_version = [&name] {
+    const size_t digits = name.find_last_not_of("0123456789");
+    if (digits != std::string::npos && digits + 1 < name.size() && digits >= 2 &&
+        name.compare(digits - 1, 2, "_v") == 0)
+      name.resize(digits - 1);
+  };
+  // The runtime's have it behind the ending ("cudaLaunchKernel_ptsz_v7000"), the driver's before it.
+  cut_version();
   for (const char* ending : {"_ptsz", "_ptds"})
     if (name.ends_with(ending)) name.resize(name.size() - 5);
-  const size_t digits = name.find_last_not_of("0123456789");
-  if (digits != std::string::npos && digits + 1 < name.size() && digits >= 2 && name.compare(digits - 1, 2, "_v") == 0)
-    name.resize(digits - 1);
+  cut_version();
   return name;
 }
 
@@ -107,9 +113,13 @@ void LogTimeline::add(const Record& record) {
 }
 
 int32_t LogTimeline::add_range(RangeKind kind, StringId name, int32_t lane, CuptiTime start, CuptiTime end) {
+  return add_range_at(kind, name, lane, time_of(start), time_of(end));
+}
+
+int32_t LogTimeline::add_range_at(RangeKind kind, StringId name, int32_t lane, int64_t start_ns, int64_t end_ns) {
   trace::Ranges& ranges = timeline_.ranges;
-  ranges.start_ns.push_back(time_of(start));
-  ranges.end_ns.push_back(time_of(end));
+  ranges.start_ns.push_back(start_ns);
+  ranges.end_ns.push_back(end_ns);
   ranges.name.push_back(name);
   ranges.lane.push_back(lane);
   ranges.frame.push_back(trace::kNoFrame);
@@ -139,20 +149,19 @@ void LogTimeline::add_counter(const std::string& name, int64_t time_ns, int32_t 
 DeviceOp& LogTimeline::add_op(RangeKind kind, StringId name, const Place& place, CuptiTime start, CuptiTime end,
                               uint32_t correlation) {
   DeviceOp op;
-  const bool measured = start.ns != 0 && end.ns != 0;
+  // What was still under way when CUPTI had to hand it over has a begin only, and what its buffers on the device had no
+  // room for was seen to end before.
+  const bool measured = start.ns != 0 && end.ns >= start.ns;
   if (measured) {
     op.range = add_range(kind, name, stream_lane(place), start, end);
   } else {
     // Placed at its call's end by finish(), which knows the calls.
-    trace::Ranges& ranges = timeline_.ranges;
-    const int64_t duration = timeline_.duration_ns;
-    op.range = add_range(kind, name, stream_lane(place), {}, {});
-    timeline_.duration_ns = duration;
-    ranges.start_ns.back() = ranges.end_ns.back() = 0;
+    op.range = add_range_at(kind, name, stream_lane(place), 0, 0);
     without_times_.insert(op.range);
     add_argument("no_times", 1);
   }
   op.correlation = correlation;
+  worked_ |= kind == RangeKind::kKernel || kind == RangeKind::kGraph;
   timeline_.device_ops.push_back(op);
   ++ops_added_;
   return timeline_.device_ops.back();
@@ -208,7 +217,11 @@ void LogTimeline::event(const Call& call) {
     name = functions_.emplace(std::pair{call.is_driver, call.function}, unknown).first;
   }
   const int32_t lane = places_.thread(pid_, static_cast<int32_t>(call.thread));
-  const int32_t range = add_range(RangeKind::kApi, name->second, lane, call.start, call.end);
+  const bool ended = call.end.ns >= call.start.ns;
+  if (!ended) ++timeline_.losses.faults["CUDA call without an end"];
+  const int32_t range = add_range(RangeKind::kApi, name->second, lane, call.start, ended ? call.end : call.start);
+  const std::string_view called = timeline_.strings[name->second];
+  if (called.starts_with("cudaLaunchKernel") || called.starts_with("cuLaunchKernel")) ++launches_;
   timeline_.api_calls.push_back({range, call.correlation});
   ++calls_added_;
   if (call.return_value != 0) add_argument("return_value", call.return_value);
@@ -396,6 +409,9 @@ void LogTimeline::finish(GpuSummary& summary) {
     }
     add_counter(name, allocation.time_ns, pid_, static_cast<double>(sum));
   }
+  // Seen where another tool took CUPTI's buffers over, and where counters were sampled in the same process.
+  if (launches_ > 0 && !worked_ && !index_.flush_timed_out)
+    timeline_.losses.faults["launch, of none of which CUPTI gave the work"] += launches_;
   summary.calls += calls_added_;
   summary.operations += ops_added_;
   summary.samples += samples_;

@@ -94,6 +94,7 @@ class LogTimeline {
   void event(const Other&) {}  // known from the index
 
   int32_t add_range(trace::RangeKind kind, trace::StringId name, int32_t lane, CuptiTime start, CuptiTime end);
+  int32_t add_range_at(trace::RangeKind kind, trace::StringId name, int32_t lane, int64_t start_ns, int64_t end_ns);
   trace::DeviceOp& add_op(trace::RangeKind kind, trace::StringId name, const Place& place, CuptiTime start,
                           CuptiTime end, uint32_t correlation);
   void of_graph(int32_t range, uint64_t node);
@@ -136,7 +137,8 @@ class LogTimeline {
   size_t first_op_;
   std::map<int32_t, std::vector<Capture>> captures_;  // by lane of the thread
   std::set<int32_t> without_times_;                   // rows of ranges
-  uint64_t calls_added_ = 0, ops_added_ = 0, samples_ = 0;
+  uint64_t calls_added_ = 0, ops_added_ = 0, samples_ = 0, launches_ = 0;
+  bool worked_ = false;
 };
 
 }  // namespace strobe::gpu
