@@ -127,8 +127,13 @@ void MetricsDevice::read(const Put& put) {
       break;
     }
     failures_ = 0;
+    const uint64_t had = samples_;
     take(put);
-    if (!empty_image() || decode.stop != cupti::kImageIsFull) break;
+    if (!empty_image()) break;
+    // A look may stop for no reason that it says: the next one goes on, and the last one must.
+    const bool more =
+        decode.stop == cupti::kImageIsFull || (stopped_ && decode.stop == cupti::kStoppedOtherwise && samples_ > had);
+    if (!more) break;
   }
   if (!overflow || samples_ > before) full_in_a_row_ = 0;
   if (!overflow) return;

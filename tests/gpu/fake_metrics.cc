@@ -39,6 +39,7 @@ struct State {
   bool stuck = false;  // full, and gives nothing until it is configured anew
   uint64_t interval = 0, next = 0, began = 0, looks_of_one = 0;
   bool ended = false;  // since the last look
+  uint64_t stopped_at = 0;
   std::atomic<uint64_t> looks{0};
 };
 State& state() {
@@ -300,7 +301,7 @@ EXPORTED int cuptiPmSamplingStart(abi::PmObject* params) {
 EXPORTED int cuptiPmSamplingStop(abi::PmObject* params) {
   if (!fits(params) || params->sampling != &state()) return 1;
   const std::lock_guard lock(state().mutex);
-  state().ended = true;
+  state().ended = true, state().stopped_at = fake_now();
   return std::exchange(state().started, false) ? 0 : abi::kInvalidOperation;
 }
 EXPORTED int cuptiPmSamplingGetCounterDataSize(abi::PmDataSize* params) {
@@ -325,7 +326,7 @@ EXPORTED int cuptiPmSamplingDecodeData(abi::PmDecode* params) {
   if (image.magic != kMagic || image.count != 0) return 1;
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  const uint64_t now = fake_now();
+  const uint64_t now = s.started ? fake_now() : s.stopped_at;
   if (++s.looks_of_one == static_cast<uint64_t>(setting("FAKE_PM_FULL_AT", 0))) s.stuck = true;
   if (s.stuck) {
     s.next = now;
@@ -335,7 +336,7 @@ EXPORTED int cuptiPmSamplingDecodeData(abi::PmDecode* params) {
   const auto room = static_cast<uint64_t>(setting("FAKE_PM_ROOM", 1 << 30));
   const uint64_t waiting = now > s.next ? (now - s.next) / s.interval : 0;
   if (waiting > room) s.full = true;
-  const uint64_t kept = std::min(waiting, room);
+  const uint64_t kept = std::min({waiting, room, static_cast<uint64_t>(setting("FAKE_PM_A_LOOK", 1 << 30))});
   for (; image.count < std::min<uint64_t>(kept, image.room); ++image.count, s.next += s.interval) {
     const auto shifted = s.next + static_cast<uint64_t>(ahead());
     const Sample sample{shifted, shifted + s.interval};
@@ -348,6 +349,7 @@ EXPORTED int cuptiPmSamplingDecodeData(abi::PmDecode* params) {
   }
   std::memcpy(params->image, &image, sizeof image);
   params->stop = kept > image.count ? abi::kImageIsFull : abi::kEndOfRecords;
+  if (kept < waiting && setting("FAKE_PM_A_LOOK", 0) != 0) params->stop = abi::kStoppedOtherwise;
   params->overflow = s.full ? 1 : 0;
   return 0;
 }

@@ -10,7 +10,8 @@
 // FAKE_PM_UNKNOWN and FAKE_PM_TWO_PASSES (part of the names of metrics that are not known, or need two passes),
 // FAKE_PM_AHEAD_NS (the device's clock against CUPTI's), FAKE_PM_ROOM (samples that the hardware's buffer holds),
 // FAKE_PM_FULL_AT (the look at which that buffer is full, and gives nothing more until it is configured anew),
-// FAKE_PM_FULL_FOR_GOOD (nor then), FAKE_PM_HANGS. As seen of CUPTI 13.3 on an H100, the look after a stop also gives a
+// FAKE_PM_FULL_FOR_GOOD (nor then), FAKE_PM_A_LOOK (samples that a look gives at most, which it stops at for no reason
+// that it says), FAKE_PM_HANGS. As seen of CUPTI 13.3 on an H100, the look after a stop also gives a
 // sample of no length, at the time of the start.
 #pragma once
 

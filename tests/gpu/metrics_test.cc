@@ -303,6 +303,16 @@ TEST(MetricsSampler, AFullBufferIsCountedAndSamplingGoesOn) {
               0.02 * periods + 2);
 }
 
+TEST(MetricsSampler, TheLastLookGoesOnUntilNothingIsLeft) {
+  const Fake fake;
+  const Environment few("FAKE_PM_A_LOOK", "10");
+  const int64_t before = record::monotonic_ns();
+  const Sampled all = sampled({.folder = {}, .period = microseconds(500), .read_period = milliseconds(50)},
+                              [] { std::this_thread::sleep_for(milliseconds(120)); });
+  ASSERT_GT(record::monotonic_ns() - before, 120'000'000);
+  EXPECT_GE(all.curve("gpu.0.sm_busy_percent").size(), 200U);
+}
+
 TEST(MetricsSampler, ABufferThatGivesNothingAnyMoreIsMadeAnew) {
   const Fake fake;
   const Environment full("FAKE_PM_FULL_AT", "5");
