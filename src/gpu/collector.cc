@@ -225,7 +225,6 @@ Result<void> Collector::enable() {
   if (const auto code = cupti_.register_callbacks(on_requested, on_completed); code != cupti::kSuccess)
     return unsupported(cupti_error(code));
   write_clocks();
-  if (cupti_.enable_event_timestamps != nullptr) cupti_.enable_event_timestamps(1);
   std::vector<std::pair<uint32_t, const char*>> kinds{
       {cupti::kDevice, "device"},
       {cupti::kContext, "context"},

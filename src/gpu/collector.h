@@ -24,7 +24,9 @@ struct CollectOptions {
   bool markers = false;  // NVTX as CUPTI sees it, for programs whose NVTX is bound to CUPTI itself
   size_t buffer_bytes = 2 << 20;
   size_t most_buffers = 96;
-  int flush_period_ms = 500;  // what a killed process loses at most
+  // What a killed process loses, where the device rests now and then: a buffer in which anything is under way is not
+  // given back before it is full.
+  int flush_period_ms = 500;
   int stop_timeout_ms = 5000;
 };
 

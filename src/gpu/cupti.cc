@@ -102,7 +102,6 @@ Result<Cupti> Cupti::load() {
   library.find(cupti.enable_runtime_api, "cuptiActivityEnableRuntimeApi");
   library.find(cupti.enable_driver_api, "cuptiActivityEnableDriverApi");
   library.find(cupti.enable_all_sync_records, "cuptiActivityEnableAllSyncRecords");
-  library.find(cupti.enable_event_timestamps, "cuptiActivityEnableCudaEventDeviceTimestamps");
   library.find(cupti.enable_callback, "cuptiEnableCallback");
   library.find(cupti.graph_node_id, "cuptiGetGraphNodeId");
   library.find(cupti.callback_name, "cuptiGetCallbackName");

@@ -40,7 +40,6 @@ struct Cupti {
   cupti::Code (*enable_runtime_api)(uint32_t function, uint8_t enable) = nullptr;
   cupti::Code (*enable_driver_api)(uint32_t function, uint8_t enable) = nullptr;
   cupti::Code (*enable_all_sync_records)(uint8_t enable) = nullptr;
-  cupti::Code (*enable_event_timestamps)(uint8_t enable) = nullptr;
   cupti::Code (*enable_callback)(uint32_t enable, cupti::Subscriber, int domain, uint32_t function) = nullptr;
   cupti::Code (*graph_node_id)(void* node, uint64_t* id) = nullptr;
   cupti::Code (*callback_name)(int domain, uint32_t function, const char** name) = nullptr;
