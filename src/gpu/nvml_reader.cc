@@ -7,6 +7,7 @@
 
 #include "base/gpu_words.h"
 #include "gpu/cupti_errors.h"
+#include "gpu/nvml_list.h"
 
 namespace strobe::gpu {
 namespace {
@@ -15,36 +16,11 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kSecond_ns = 1'000'000'000;
 constexpr std::string_view kRing = ".ring";
-constexpr unsigned kMostEntries = 1 << 16;  // of a list that the library announces
 
 int64_t read_clock(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
   return int64_t{now.tv_sec} * kSecond_ns + now.tv_nsec;
-}
-
-// Lists of NVML: the number of entries is asked for, and may have grown when they are. ask(count, entries) is the call.
-template <typename Entry, typename Ask>
-nvml::Code read_list(std::vector<Entry>& entries, Ask&& ask) {
-  constexpr int kTries = 5;
-  constexpr unsigned kRoom = 8;
-  entries.clear();
-  unsigned count = 0;
-  nvml::Code code = ask(&count, nullptr);
-  for (int i = 0; i < kTries; ++i) {
-    // "Too small" and "done" both tell how many there are.
-    if (code != nvml::kSuccess && code != nvml::kInsufficientSize) return code;
-    if (count == 0) return nvml::kSuccess;
-    entries.resize(std::min(count, kMostEntries) + kRoom);
-    count = static_cast<unsigned>(entries.size());
-    code = ask(&count, entries.data());
-    if (code == nvml::kSuccess) {
-      entries.resize(std::min<size_t>(count, entries.size()));
-      return code;
-    }
-  }
-  entries.clear();
-  return code;
 }
 
 }  // namespace
@@ -139,7 +115,7 @@ bool NvmlReader::read_ring(int kind, const char* figure, uint64_t& last_us, cons
   const std::string name = std::string(figure).append(kRing);
   if (nvml_->samples == nullptr || !lost_.empty() || off_.count(name) != 0) return false;
   int type = nvml::kUnsigned32;
-  const nvml::Code code = read_list(ring_, [&](unsigned* count, nvml::Sample* samples) {
+  const nvml::Code code = read_nvml_list(ring_, [&](unsigned* count, nvml::Sample* samples) {
     return nvml_->samples(device_.handle, kind, last_us, &type, count, samples);
   });
   if (code == nvml::kNotFound || !answered(name.c_str(), code)) return false;
@@ -213,7 +189,7 @@ void NvmlReader::read_processes(const Put& put) {
     if (nvml_->processes == nullptr) off_.emplace(figure, nvml_error(nvml::kFunctionNotFound));
     return;
   }
-  const nvml::Code code = read_list(running_, [&](unsigned* count, nvml::Process* processes) {
+  const nvml::Code code = read_nvml_list(running_, [&](unsigned* count, nvml::Process* processes) {
     return nvml_->processes(device_.handle, count, processes);
   });
   if (!answered(figure, code)) return;
@@ -238,7 +214,7 @@ void NvmlReader::read_process_use(const Put& put) {
     if (nvml_->process_use == nullptr) off_.emplace(figure, nvml_error(nvml::kFunctionNotFound));
     return;
   }
-  const nvml::Code code = read_list(use_, [&](unsigned* count, nvml::ProcessUse* use) {
+  const nvml::Code code = read_nvml_list(use_, [&](unsigned* count, nvml::ProcessUse* use) {
     return nvml_->process_use(device_.handle, use, count, process_use_seen_us_);
   });
   if (code == nvml::kNotFound || !answered(figure, code)) return;  // not found: nobody was busy

@@ -9,6 +9,9 @@
 namespace strobe::gpu {
 namespace {
 
+// CUdevice_attribute of cuda.h.
+constexpr int kProcessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76;
+
 void ignore(void*, int, uint32_t, const void*) {}
 
 Result<Library> open_driver() {
@@ -49,18 +52,26 @@ Result<std::vector<CudaDevice>> cuda_devices() {
   int (*get)(int*, int) = nullptr;
   int (*get_name)(char*, int, int) = nullptr;
   int (*get_uuid)(uint8_t*, int) = nullptr;
+  int (*get_attribute)(int*, int, int) = nullptr;
   library.find(get, "cuDeviceGet");
   library.find(get_name, "cuDeviceGetName");
   library.find(get_uuid, "cuDeviceGetUuid_v2");
   if (get_uuid == nullptr) library.find(get_uuid, "cuDeviceGetUuid");
+  library.find(get_attribute, "cuDeviceGetAttribute");
+  const auto attribute = [&](int which, int device) {
+    int value = 0;
+    return get_attribute != nullptr && get_attribute(&value, which, device) == 0 ? value : 0;
+  };
   std::vector<CudaDevice> devices;
   for (int number = 0; number < facts.devices; ++number) {
-    CudaDevice device{number, number, {}, {~uint64_t{0}, static_cast<uint64_t>(number)}};
+    CudaDevice device{number, number, {}, {~uint64_t{0}, static_cast<uint64_t>(number)}, 0, 0};
     if (get != nullptr && get(&device.handle, number) != 0) continue;
     char name[256] = {};
     if (get_name != nullptr && get_name(name, sizeof name - 1, device.handle) == 0) device.name = name;
     uint8_t uuid[16] = {};
     if (get_uuid != nullptr && get_uuid(uuid, device.handle) == 0) std::memcpy(device.uuid.data(), uuid, sizeof uuid);
+    device.processors = attribute(kProcessors, device.handle);
+    device.capability = 10 * attribute(kCapabilityMajor, device.handle) + attribute(kCapabilityMinor, device.handle);
     devices.push_back(std::move(device));
   }
   if (devices.empty()) return unsupported(driver_error(100));

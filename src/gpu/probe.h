@@ -23,6 +23,8 @@ struct CudaDevice {
   int number = 0, handle = 0;
   std::string name;                // empty: not told
   std::array<uint64_t, 2> uuid{};  // as CUPTI gives it, of its number where it is not told
+  int processors = 0;              // SMs; 0: not told
+  int capability = 0;              // compute capability, 90 is 9.0; 0: not told
 };
 // Those of probe_driver(). Errors: the same.
 Result<std::vector<CudaDevice>> cuda_devices();

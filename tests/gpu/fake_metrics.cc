@@ -170,6 +170,11 @@ EXPORTED int cuDeviceGetUuid_v2(uint8_t* uuid, int device) {
   return 0;
 }
 
+EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 16 ? 132 : attribute == 75 ? 9 : 0;
+  return 0;
+}
+
 // ---- CUPTI: the host's side
 
 EXPORTED int cuptiProfilerInitialize(abi::ProfilerInitialize* params) {

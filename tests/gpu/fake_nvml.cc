@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -84,6 +87,34 @@ std::vector<uint32_t> pids() {
     if (end == at && *at != 0) break;
   }
   return all;
+}
+
+// What processes hold and how much of the device's time is theirs. FAKE_NVML_HELD names a file with lines "PID BYTES
+// PERCENT", of which the last one of a process that lives counts.
+struct Held {
+  uint32_t pid;
+  uint64_t bytes;
+  uint32_t percent;
+};
+std::vector<Held> held() {
+  std::vector<Held> all;
+  const char* path = std::getenv("FAKE_NVML_HELD");
+  if (path == nullptr) {
+    for (const uint32_t pid : pids()) all.push_back({pid, uint64_t{3} << 30, 60});
+    return all;
+  }
+  std::ifstream file(path);
+  for (Held one{}; file >> one.pid >> one.bytes >> one.percent;) {
+    std::erase_if(all, [&](const Held& other) { return other.pid == one.pid; });
+    if (::kill(static_cast<pid_t>(one.pid), 0) == 0 || errno == EPERM) all.push_back(one);
+  }
+  return all;
+}
+uint64_t held_bytes() {
+  uint64_t sum = 0;
+  if (std::getenv("FAKE_NVML_HELD") == nullptr) return sum;
+  for (const Held& one : held()) sum += one.bytes;
+  return sum;
 }
 
 // As NVML gives lists: too little room is said together with what is needed. FAKE_NVML_GROWS: between the two calls
@@ -185,13 +216,16 @@ EXPORTED int nvmlDeviceGetSamples(abi::Device, int kind, Long last_us, int* type
 }
 EXPORTED int nvmlDeviceGetMemoryInfo(abi::Device, abi::Memory* memory) {
   GATE("nvmlDeviceGetMemoryInfo");
-  *memory = {uint64_t{80} << 30, uint64_t{74} << 30, uint64_t{6} << 30};
+  const uint64_t more = held_bytes();
+  *memory = {uint64_t{80} << 30, (uint64_t{74} << 30) - more, (uint64_t{6} << 30) + more};
   return 0;
 }
 EXPORTED int nvmlDeviceGetMemoryInfo_v2(abi::Device, abi::MemoryV2* memory) {
   GATE("nvmlDeviceGetMemoryInfo_v2");
   if (memory->version != abi::kMemoryVersion) return 25;
-  *memory = {memory->version, uint64_t{80} << 30, uint64_t{1} << 30, uint64_t{74} << 30, uint64_t{5} << 30};
+  const uint64_t more = held_bytes();
+  *memory = {memory->version, uint64_t{80} << 30, uint64_t{1} << 30, (uint64_t{74} << 30) - more,
+             (uint64_t{5} << 30) + more};
   return 0;
 }
 EXPORTED int nvmlDeviceGetClockInfo(abi::Device, int clock, unsigned* mhz) {
@@ -243,7 +277,7 @@ EXPORTED int nvmlDeviceGetDecoderUtilization(abi::Device, unsigned* percent, uns
 EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(abi::Device, unsigned* count, abi::Process* processes) {
   GATE("nvmlDeviceGetComputeRunningProcesses_v3");
   std::vector<abi::Process> all;
-  for (const uint32_t pid : pids()) all.push_back({pid, uint64_t{3} << 30, 0xffffffff, 0xffffffff});
+  for (const Held& one : held()) all.push_back({one.pid, one.bytes, 0xffffffff, 0xffffffff});
   return give(all, count, processes);
 }
 EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device, abi::ProcessUse* use, unsigned* count, Long last_us) {
@@ -251,7 +285,7 @@ EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device, abi::ProcessUse* use, 
   const auto now = static_cast<uint64_t>(now_us(CLOCK_REALTIME));
   if (now <= last_us) return abi::kNotFound;
   std::vector<abi::ProcessUse> all;
-  for (const uint32_t pid : pids()) all.push_back({pid, now, 60, 20, 0, 5});
+  for (const Held& one : held()) all.push_back({one.pid, now, one.percent, 20, 0, 5});
   return give(all, count, use);
 }
 
