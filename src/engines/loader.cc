@@ -106,6 +106,11 @@ class WithVariant : public Engine {
   Result<std::vector<Precision>> precisions_on(const std::string& device) const override {
     return engine_->precisions_on(device);
   }
+  Result<DeviceMemory> device_memory(const std::string& device) const override {
+    return engine_->device_memory(device);
+  }
+  Result<void> reset_device_peak(const std::string& device) override { return engine_->reset_device_peak(device); }
+  Result<void> limit_device_memory(double share) override { return engine_->limit_device_memory(share); }
   std::vector<std::string> file_formats() const override { return engine_->file_formats(); }
   Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) override {
     LoadOptions chosen = options;

@@ -126,6 +126,13 @@ class Network {
   virtual std::vector<std::pair<std::string, std::string>> facts() const { return {}; }
 };
 
+// What the engine's allocator has of a device for this process, bytes. Neither the device's context nor the code of its
+// kernels is in it.
+struct DeviceMemory {
+  int64_t allocated = 0, reserved = 0;            // by tensors; with what is kept for later ones
+  int64_t peak_allocated = 0, peak_reserved = 0;  // since the process began, or the last reset
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -137,6 +144,20 @@ class Engine {
   // which).
   virtual Result<std::vector<Precision>> precisions_on(const std::string& device) const {
     return unsupported("device " + device + ": engine " + name() + " runs on the CPU only; torch runs on GPUs");
+  }
+  // Of a GPU, for whoever measures what runs there. Errors: kUnsupported (an engine for CPUs, a framework that does not
+  // tell).
+  virtual Result<DeviceMemory> device_memory(const std::string& device) const {
+    return unsupported("device " + device + ": engine " + name() + " does not tell its memory");
+  }
+  virtual Result<void> reset_device_peak(const std::string& device) {
+    return unsupported("device " + device + ": engine " + name() + " does not tell its memory");
+  }
+  // From now on the allocator takes no more than this share (0 to 1) of each device; what would need more fails with
+  // "out of memory". To be called before anything is loaded. Errors: kUnsupported.
+  virtual Result<void> limit_device_memory(double share) {
+    (void)share;
+    return unsupported("engine " + name() + " does not limit the memory of devices");
   }
   virtual std::vector<std::string> file_formats() const = 0;  // extensions with the dot: ".onnx"
   // Errors: kUnsupported (a layer, precision or format that the engine lacks: says which and what it has), kBadData (a

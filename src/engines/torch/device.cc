@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <torch/version.h>
@@ -9,6 +10,10 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#ifdef STROBE_TORCH_MEMORY_FRACTION
+#include <c10/core/AllocatorConfig.h>
+#endif
 
 #include "error.h"
 
@@ -185,6 +190,63 @@ std::vector<KernelTime> KernelClock::take() {
 
 void wait_for(c10::Device device) {
   if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+}
+
+#ifdef STROBE_TORCH_DEVICE_ALLOCATOR
+namespace {
+
+Result<c10::DeviceAllocator*> allocator_of(c10::Device device) {
+  if (device.is_cpu()) return unsupported("the CPU has no allocator of its own");
+  auto* const allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
+  if (allocator == nullptr) return unsupported("torch's allocator of " + device.str() + " does not tell its memory");
+  if (!allocator->initialized()) return unsupported("torch has not used " + device.str() + " yet");
+  return allocator;
+}
+
+}  // namespace
+
+Result<DeviceMemory> device_memory(c10::Device device) {
+  return guarded(ErrorKind::kUnsupported, [&]() -> Result<DeviceMemory> {
+    STROBE_ASSIGN(c10::DeviceAllocator* const allocator, allocator_of(device));
+    const auto stats = allocator->getDeviceStats(device.index());
+    const auto all = [](const c10::CachingAllocator::StatArray& array) {
+      return array[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+    };
+    const auto allocated = all(stats.allocated_bytes), reserved = all(stats.reserved_bytes);
+    return DeviceMemory{allocated.current, reserved.current, allocated.peak, reserved.peak};
+  });
+}
+
+Result<void> reset_device_peak(c10::Device device) {
+  return guarded(ErrorKind::kUnsupported, [&]() -> Result<void> {
+    STROBE_ASSIGN(c10::DeviceAllocator* const allocator, allocator_of(device));
+    allocator->resetPeakStats(device.index());
+    return {};
+  });
+}
+#else
+Result<DeviceMemory> device_memory(c10::Device) {
+  return unsupported("torch " TORCH_VERSION " does not tell what its allocator holds: 2.9 and newer do");
+}
+Result<void> reset_device_peak(c10::Device device) {
+  return Error(device_memory(device).error());
+}
+#endif
+
+Result<void> limit_device_memory(double share) {
+#ifdef STROBE_TORCH_MEMORY_FRACTION
+  STROBE_TRY(cuda_support());
+  // Read by the allocator of each device when that is made, which is at its first use.
+  return guarded(ErrorKind::kUnsupported, [&]() -> Result<void> {
+    const std::string given = c10::CachingAllocator::getAllocatorSettings();
+    c10::CachingAllocator::setAllocatorSettings((given.empty() ? "" : given + ",") +
+                                                "per_process_memory_fraction:" + std::to_string(share));
+    return {};
+  });
+#else
+  (void)share;
+  return unsupported("torch " TORCH_VERSION " has no limit of memory that can be set from here");
+#endif
 }
 
 std::vector<std::pair<std::string, std::string>> device_facts(c10::Device device) {

@@ -95,6 +95,13 @@ class KernelClock {
 // Returns when all work of the device is done, whoever's it is: after loading, which has no lane.
 void wait_for(c10::Device device);
 
+// What torch's caching allocator has of the device. Errors: kUnsupported (the CPU, a wheel before 2.9, an allocator
+// that does not tell; nothing ran there yet).
+Result<DeviceMemory> device_memory(c10::Device device);
+Result<void> reset_device_peak(c10::Device device);
+// Engine::limit_device_memory; what the user set in PYTORCH_ALLOC_CONF stays. Errors: kUnsupported (a wheel without).
+Result<void> limit_device_memory(double share);
+
 // What a network's facts say of its device; empty on the CPU.
 std::vector<std::pair<std::string, std::string>> device_facts(c10::Device device);
 

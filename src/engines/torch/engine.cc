@@ -28,6 +28,15 @@ class TorchEngine : public Engine {
     STROBE_TRY(open_device(device));
     return std::vector<Precision>{Precision::kF32, Precision::kBf16, Precision::kF16};
   }
+  Result<DeviceMemory> device_memory(const std::string& device) const override {
+    STROBE_ASSIGN(const c10::Device opened, open_device(device));
+    return torch_plugin::device_memory(opened);
+  }
+  Result<void> reset_device_peak(const std::string& device) override {
+    STROBE_ASSIGN(const c10::Device opened, open_device(device));
+    return torch_plugin::reset_device_peak(opened);
+  }
+  Result<void> limit_device_memory(double share) override { return torch_plugin::limit_device_memory(share); }
   std::vector<std::string> file_formats() const override { return {".pt", ".pt2"}; }
 
   Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) override {

@@ -1,6 +1,7 @@
 // Lanes on a double of a GPU (device_double.h).
 #include "engines/torch/device.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,6 +109,55 @@ TEST_F(Lanes, KernelsAreTimedByTheDeviceWithoutWaiting) {
   EXPECT_EQ(times[1].kernel, 2u);
   EXPECT_EQ(times[1].duration_ns, 2'000'000);
   EXPECT_TRUE(clock.take().empty());
+}
+
+#ifdef STROBE_TORCH_DEVICE_ALLOCATOR
+// Figures as a caching allocator keeps them; memory it gives none.
+struct Bookkeeper : public c10::DeviceAllocator {
+  c10::CachingDeviceAllocator::DeviceStats stats;
+  bool used = false;
+
+  c10::DataPtr allocate(size_t) override { throw std::runtime_error("not asked for"); }
+  void copy_data(void*, const void*, size_t) const override {}
+  bool initialized() override { return used; }
+  void emptyCache(c10::MempoolId_t) override {}
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override { return stats; }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {
+    for (auto* all : {&stats.allocated_bytes, &stats.reserved_bytes})
+      for (auto& one : *all) one.reset_peak();
+  }
+};
+
+TEST_F(Lanes, MemoryIsThatOfTheDevicesAllocatorInAllItsPools) {
+  static Bookkeeper allocator;
+  EXPECT_FALSE(device_memory(kDevice)) << "it has no allocator";
+  c10::SetAllocator(kType, &allocator);
+  EXPECT_FALSE(device_memory(kDevice)) << "nothing ran there yet";
+  allocator.used = true;
+  const auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto small = static_cast<size_t>(c10::CachingAllocator::StatType::SMALL_POOL);
+  allocator.stats.allocated_bytes[all].increase(700);
+  allocator.stats.allocated_bytes[all].decrease(200);
+  allocator.stats.allocated_bytes[small].increase(1);
+  allocator.stats.reserved_bytes[all].increase(2048);
+  auto memory = device_memory(kDevice);
+  ASSERT_TRUE(memory) << memory.error().to_string();
+  EXPECT_EQ(memory->allocated, 500);
+  EXPECT_EQ(memory->peak_allocated, 700);
+  EXPECT_EQ(memory->reserved, 2048);
+  EXPECT_EQ(memory->peak_reserved, 2048);
+  ASSERT_TRUE(reset_device_peak(kDevice));
+  memory = device_memory(kDevice);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->peak_allocated, 500);
+}
+#endif
+
+TEST_F(Lanes, OfTheCpuNoMemoryIsTold) {
+  EXPECT_FALSE(device_memory(c10::Device(c10::DeviceType::CPU)));
+  EXPECT_FALSE(reset_device_peak(c10::Device(c10::DeviceType::CPU)));
 }
 
 TEST_F(Lanes, AfterAFailureADeadDeviceIsNoSecondOne) {
