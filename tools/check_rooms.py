@@ -22,7 +22,7 @@ ALLOWED = {
     "engines": {"base", "models"},
     "pipeline": {"base", "record", "collect", "media", "models", "engines"},
     "tenants": {"base", "record", "collect", "media", "sensors", "models", "engines", "pipeline"},
-    "measure": {"base", "collect", "models", "engines"},
+    "measure": {"base", "collect", "gpu", "models", "engines"},
     "predict": {"base", "models"},
     "trace": {"base", "record"},
     "importers": {"base", "trace"},

@@ -30,6 +30,7 @@ class CalibrateCommand : public Command {
         ->check(CLI::Range(1, 100))
         ->capture_default_str();
     app.add_option("--engine", engine_, "Instead: how fast this engine computes and moves bytes, for predictions");
+    app.add_option("--device", device_, "Where the engine runs: cpu, or cuda:N")->capture_default_str();
     app.add_option("--threads", threads_, "Of the engine; 0: the cores that this process may use")
         ->check(CLI::Range(0, 1024))
         ->capture_default_str();
@@ -46,9 +47,10 @@ class CalibrateCommand : public Command {
       return usage_error("-o '" + output_ + "': there is no folder '" + folder.string() + "'");
     if (!engine_.empty()) {
       STROBE_ASSIGN(const measure::DeviceCalibration found,
-                    measure::calibrate_device(engine_, threads_, seconds_, &stop_on_interrupt()));
+                    measure::calibrate_device(engine_, device_, threads_, seconds_, &stop_on_interrupt()));
       return put(measure::calibration_json(found));
     }
+    if (device_ != "cpu") return usage_error("--device is of --engine, which is not given");
     STROBE_ASSIGN(options_.cores, collect::parse_cores(cores_.empty() ? collect::allowed_core_list() : cores_));
     if (!cores_.empty() && options_.cores.size() > 2)
       return usage_error("--cores '" + cores_ + "': expected two cores");
@@ -67,7 +69,7 @@ class CalibrateCommand : public Command {
     return 0;
   }
 
-  std::string output_, cores_, engine_;
+  std::string output_, cores_, engine_, device_ = "cpu";
   int threads_ = 0;
   double seconds_ = 30;
   tenants::CalibrationOptions options_;

@@ -33,7 +33,7 @@ constexpr KeyOption kKeyOptions[] = {
     {"--stages", "stages", "training, inference or both"},
     {"--quantities", "quantities", "memory, latency or both"},
     {"--engines", "engines", "torch, openvino, opencv, with commas; training is measured on torch"},
-    {"--device", "device", "cpu"},
+    {"--device", "device", "cpu, or cuda:N: an NVIDIA GPU, through torch"},
     {"--threads", "threads", "Of the engine; 0: the allowed cores"},
     {"--till-first-fail", "till_first_fail", "true: no larger batch of a network after one that failed"},
     {"--repetitions", "repetitions", "Timed steps, at least"},
@@ -146,12 +146,13 @@ class ModelProfile : public Word {
   Result<void> calibrate(const measure::ProfileConfig& config, const std::atomic<bool>& stop) const {
     for (const std::string& engine : config.engines) {
       std::string name = engine;
+      if (config.device != "cpu") name += "-" + config.device;
       std::replace(name.begin(), name.end(), ':', '-');
       const fs::path path = fs::path(folder_) / ("calibration-" + name + ".json");
       std::error_code ignored;
       if (fs::exists(path, ignored)) continue;
       STROBE_ASSIGN(const measure::DeviceCalibration made,
-                    measure::calibrate_device(engine, config.threads, config.calibration_s, &stop));
+                    measure::calibrate_device(engine, config.device, config.threads, config.calibration_s, &stop));
       STROBE_TRY(write_file(path, measure::calibration_json(made)));
     }
     return {};

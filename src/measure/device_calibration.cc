@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -15,6 +14,8 @@
 #include "engines/loader.h"
 #include "engines/request.h"
 #include "measure/child.h"
+#include "measure/gpu_calibration.h"
+#include "measure/gpu_device.h"
 #include "measure/network_step.h"
 #include "models/cost.h"
 #include "models/graph_builder.h"
@@ -139,14 +140,20 @@ double memory_gbytes(int threads, double seconds) {
   return sum;
 }
 
-Result<DeviceCalibration> calibrate_here(const std::string& spec, int threads, double seconds) {
+Result<DeviceCalibration> calibrate_here(const std::string& spec, const std::string& device, int threads,
+                                         double seconds) {
   const auto begin = Clock::now();
   STROBE_ASSIGN(const auto engine, engines::open_engine(spec));
   DeviceCalibration found;
   found.engine = spec;
   found.version = engine->version();
-  found.device = "cpu";
+  found.device = device;
   found.threads = threads > 0 ? threads : engines::allowed_cores();
+  if (device != "cpu") {
+    STROBE_TRY(calibrate_gpu(*engine, seconds, found));
+    found.seconds = seconds_since(begin);
+    return found;
+  }
   const double slice_s = seconds / kSlices;
   for (const Probe& probe : kProbes) STROBE_TRY(probe_engine(*engine, probe, slice_s, found));
   found.memory_gbytes = memory_gbytes(found.threads, slice_s);
@@ -155,35 +162,45 @@ Result<DeviceCalibration> calibrate_here(const std::string& spec, int threads, d
 }
 
 Json to_json(const DeviceCalibration& found) {
-  return {{"schema", kSchema},
-          {"engine", found.engine},
-          {"version", found.version},
-          {"device", found.device},
-          {"threads", found.threads},
-          {"seconds", found.seconds},
-          {"conv1x1_gflops", found.conv1x1_gflops},
-          {"conv3x3_gflops", found.conv3x3_gflops},
-          {"depthwise_gflops", found.depthwise_gflops},
-          {"linear_gflops", found.linear_gflops},
-          {"memory_gbytes", found.memory_gbytes},
-          {"launch_us", found.launch_us}};
+  Json all{{"schema", kSchema},
+           {"engine", found.engine},
+           {"version", found.version},
+           {"device", found.device},
+           {"threads", found.threads},
+           {"seconds", found.seconds},
+           {"conv1x1_gflops", found.conv1x1_gflops},
+           {"conv3x3_gflops", found.conv3x3_gflops},
+           {"depthwise_gflops", found.depthwise_gflops},
+           {"linear_gflops", found.linear_gflops},
+           {"memory_gbytes", found.memory_gbytes},
+           {"launch_us", found.launch_us}};
+  if (found.device == "cpu") return all;
+  if (!found.device_name.empty()) all["device_name"] = found.device_name;
+  all["copy_gbytes"] = found.copy_gbytes;
+  if (found.context_mib > 0) all["context_mib"] = found.context_mib;
+  return all;
 }
 
 }  // namespace
 
-Result<DeviceCalibration> calibrate_device(const std::string& engine, int threads, double seconds,
-                                           const std::atomic<bool>* stop) {
+Result<DeviceCalibration> calibrate_device(const std::string& engine, const std::string& device, int threads,
+                                           double seconds, const std::atomic<bool>* stop) {
+  STROBE_TRY(gpu_number(device));
   ChildOptions options;
   options.stop = stop;
   options.timeout_s = 60 + 10 * seconds;
   const auto work = [&]() -> std::string {
-    const auto found = calibrate_here(engine, threads, seconds);
-    return found ? to_json(*found).dump() : "!" + found.error().to_string();
+    const auto found = calibrate_here(engine, device, threads, seconds);
+    if (found) return to_json(*found).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return Json{{"kind", static_cast<int>(found.error().kind())}, {"error", found.error().to_string()}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace);
   };
   STROBE_ASSIGN(const ChildEnd end, run_in_child(work, options));
   if (end.how == ChildEnd::How::kStopped) return Error(ErrorKind::kInterrupted, "interrupted; call it again to go on");
   if (end.how != ChildEnd::How::kAnswered) return engine_error(engine + ": calibration: " + end.to_string());
-  if (end.answer.starts_with('!')) return engine_error(engine + ": " + end.answer.substr(1));
+  if (const Json answer = Json::parse(end.answer, nullptr, /*allow_exceptions=*/false); answer.contains("error"))
+    return Error(static_cast<ErrorKind>(answer.at("kind").get<int>()), answer.at("error").get<std::string>())
+        .at(engine);
   return parse_calibration(end.answer);
 }
 
@@ -228,6 +245,10 @@ Result<DeviceCalibration> parse_calibration(const std::string& text) {
   STROBE_TRY(number("linear_gflops", found.linear_gflops));
   STROBE_TRY(number("memory_gbytes", found.memory_gbytes));
   STROBE_TRY(number("launch_us", found.launch_us));
+  if (found.device == "cpu") return found;
+  if (json.contains("device_name")) STROBE_TRY(word("device_name", found.device_name));
+  STROBE_TRY(number("copy_gbytes", found.copy_gbytes));
+  if (json.contains("context_mib")) STROBE_TRY(number("context_mib", found.context_mib));
   return found;
 }
 

@@ -59,7 +59,10 @@ Interference interference_between(const UseCounters& begin, const UseCounters& e
 }
 
 double Interference::degree() const {
-  return std::max({others_share / kMostOthers, stolen_share / kMostStolen, wait_share / kMostWait});
+  // What is not told is below 0.
+  return std::max({others_share / kMostOthers, stolen_share / kMostStolen, wait_share / kMostWait,
+                   gpu.others_share / kMostGpuOthers, gpu.throttled_share / kMostThrottled,
+                   gpu.clock_spread / kMostClockSpread});
 }
 
 }  // namespace strobe::measure

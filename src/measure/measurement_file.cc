@@ -19,10 +19,11 @@ namespace {
 // First the columns of the public TX2 logs, in their order.
 constexpr const char* kHeader =
     "net,level,bs,quantity,value,unit,passed,stage,engine,device,threads,median,p5,p95,half_width,repetitions,warmup,"
-    "stationary,disturbed,attempts,others_share,stolen_share,wait_share,involuntary_switches,before,peak,allocated,"
+    "stationary,disturbed,attempts,others_share,stolen_share,wait_share,involuntary_switches,"
+    "gpu_others_share,gpu_throttled_share,gpu_clock_mhz,gpu_clock_spread,before,peak,allocated,"
     "memory_limit,seconds,error";
 enum Field : size_t { kNet, kLevel, kBatch, kQuantity, kPassed = 6, kStage, kEngine, kDevice, kThreads };
-constexpr size_t kSeconds = 28, kFields = 30;
+constexpr size_t kSeconds = 32, kFields = 34;
 
 // Never in a field: a quote, which CSV would have to quote, and what no line shows.
 bool not_plain(char c) {
@@ -64,6 +65,11 @@ bool read_word(std::string_view text, std::initializer_list<T> choices, T& into)
   return false;
 }
 
+// With the comma behind it; empty below 0, for what is not told.
+std::string told(double value, int digits) {
+  return value < 0 ? "," : fmt::format("{:.{}f},", value, digits);
+}
+
 }  // namespace
 
 std::string measurement_header() {
@@ -86,15 +92,17 @@ std::string measurement_line(const MeasurementRow& row) {
   if (row.passed && !memory) {
     line += fmt::format("{:.4f},{:.4f},{:.4f},{},", row.others_share, row.stolen_share, row.wait_share,
                         row.involuntary_switches);
+    line += told(row.gpu_others_share, 4) + told(row.gpu_throttled_share, 4) + told(row.gpu_clock_mhz, 0) +
+            told(row.gpu_clock_spread, 4);
   } else {
-    line += ",,,,";
+    line += ",,,,,,,,";
   }
   if (row.passed && memory) {
-    line += fmt::format("{:.3f},{:.3f},{:.3f},", row.before_mib, row.peak_mib, row.allocated_mib);
+    line += told(row.before_mib, 3) + told(row.peak_mib, 3) + told(row.allocated_mib, 3);
   } else {
     line += ",,,";
   }
-  return line + fmt::format("{:.0f},{:.3f},{}", row.limit_mib, row.seconds, plain(row.error));
+  return line + told(row.limit_mib, 0) + fmt::format("{:.3f},{}", row.seconds, plain(row.error));
 }
 
 Result<MeasurementRow> parse_measurement_line(std::string_view line) {

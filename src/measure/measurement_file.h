@@ -39,10 +39,13 @@ struct MeasurementRow {
   int attempts = 1;
   double others_share = 0, stolen_share = 0, wait_share = 0;  // measure/interference.h
   int64_t involuntary_switches = 0;
+  // On a GPU (gpu/device_watch.h); below 0: not told, or on the CPU.
+  double gpu_others_share = -1, gpu_throttled_share = -1, gpu_clock_mhz = -1, gpu_clock_spread = -1;
   // Of the process, MiB: resident before the network was opened; peak with loading; grown allocations of malloc after
-  // the last step. 0 in rows of latency.
+  // the last step. On a GPU: used by everyone before; the most that the framework's allocator reserved; the most that
+  // its tensors held. 0 in rows of latency; below 0: not told.
   double before_mib = 0, peak_mib = 0, allocated_mib = 0;
-  double limit_mib = 0;  // the network and its steps may take
+  double limit_mib = 0;  // the network and its steps may take, of the device's memory on a GPU; below 0: no limit
   double seconds = 0;    // of the measurement, with loading
 };
 

@@ -89,9 +89,10 @@ int thread_count(const ProfileConfig& config) {
 }
 
 Result<std::unique_ptr<NetworkStep>> load_step(engines::Engine& engine, models::Graph graph, Stage stage, int64_t batch,
-                                               int threads) {
+                                               int threads, const std::string& device) {
   const auto shared = std::make_shared<const models::Graph>(std::move(graph));
   if (stage == Stage::kTraining) {
+    if (device != "cpu") return unsupported("stage training: this version trains on the CPU alone");
     engines::TrainOptions options;
     options.batch = batch;
     options.threads = threads;
@@ -103,6 +104,7 @@ Result<std::unique_ptr<NetworkStep>> load_step(engines::Engine& engine, models::
   engines::LoadOptions options;
   options.batch = batch;
   options.threads_per_session = threads;
+  options.device = device;
   STROBE_ASSIGN(std::unique_ptr<engines::Network> network, engine.load(shared, options));
   STROBE_ASSIGN(std::unique_ptr<engines::Session> session, network->create_session());
   return std::unique_ptr<NetworkStep>(std::make_unique<InferenceStep>(std::move(network), std::move(session)));

@@ -18,6 +18,7 @@ Result<models::Graph> open_at_level(const NetworkChoice& choice, int level, cons
 class NetworkStep {
  public:
   virtual ~NetworkStep() = default;
+  // Returns when the device has done it.
   // Training: forward, loss (cross-entropy of a classifier), gradients cleared, backward, SGD update with momentum 0.9
   // and weight decay 5e-4, float32. Inference: one batch. Errors: kEngine.
   virtual Result<void> run() = 0;
@@ -25,7 +26,7 @@ class NetworkStep {
 
 // Loads it; the first run may still compile. Errors: as Engine::load and Engine::train.
 Result<std::unique_ptr<NetworkStep>> load_step(engines::Engine& engine, models::Graph graph, Stage stage, int64_t batch,
-                                               int threads);
+                                               int threads, const std::string& device = "cpu");
 
 // config.threads, or the allowed cores.
 int thread_count(const ProfileConfig& config);

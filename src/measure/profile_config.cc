@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "base/yaml/values.h"
 #include "engines/loader.h"
+#include "measure/gpu_device.h"
 #include "models/prune.h"
 #include "models/zoo.h"
 
@@ -272,8 +273,7 @@ Result<void> check_profile_config(const ProfileConfig& config) {
   if (config.most_repetitions < config.repetitions)
     return usage_error(
         fmt::format("most_repetitions {} is less than repetitions {}", config.most_repetitions, config.repetitions));
-  if (config.device != "cpu")
-    return unsupported(fmt::format("device '{}': no engine of this build runs on it; there is: cpu", config.device));
+  STROBE_TRY(gpu_number(config.device));
   for (const std::string& engine : config.engines) STROBE_TRY(engines::check_engine(engine));
   const bool trains = std::find(config.stages.begin(), config.stages.end(), Stage::kTraining) != config.stages.end();
   if (trains && std::none_of(config.engines.begin(), config.engines.end(), engine_trains))

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "collect/machine.h"
+#include "measure/gpu_device.h"
 #include "measure/measure_one.h"
 #include "measure/measurement_file.h"
 #include "measure/network_step.h"
@@ -68,8 +69,9 @@ Json settings_of(const ProfileConfig& config) {
           {"memory_limit", config.memory_limit_mib}};
 }
 
-// Facts that tell one machine from another.
+// Facts that tell one machine, and one kind of GPU, from another.
 constexpr const char* kIdentity[] = {"cpu.model", "cpu.cores_online", "memory.total_mib"};
+constexpr const char* kGpuIdentity[] = {".name", ".memory_mib", ".processors"};
 
 Result<void> check_same(const Json& there, const Json& now, const std::string& what, const fs::path& path) {
   for (const auto& [key, value] : now.items()) {
@@ -83,11 +85,16 @@ Result<void> check_same(const Json& there, const Json& now, const std::string& w
 }
 
 // Writes machine.json, or compares with the one that is there.
-Result<void> settle_machine(const ProfileConfig& config, const fs::path& path) {
+// gpu: facts of the device, where it is one; they are added to a file that has none of that device.
+Result<void> settle_machine(const ProfileConfig& config, const std::map<std::string, std::string>& gpu,
+                            const fs::path& path) {
   Json facts = Json::object(), identity = Json::object();
   for (const auto& [key, value] : collect::machine_facts()) facts[key] = value;
   for (const char* key : kIdentity)
     if (facts.contains(key)) identity[key] = facts[key];
+  for (const auto& [key, value] : gpu) facts[key] = value;
+  for (const char* key : kGpuIdentity)
+    if (facts.contains(config.device + key)) identity[config.device + key] = facts[config.device + key];
   const Json settings = settings_of(config);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
@@ -95,12 +102,15 @@ Result<void> settle_machine(const ProfileConfig& config, const fs::path& path) {
     return write_file(path, all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
   STROBE_ASSIGN(const std::string text, read_file(path));
-  const Json there = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json there = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!there.is_object() || !there.contains("facts") || !there.contains("settings") || !there["facts"].is_object() ||
       !there["settings"].is_object())
     return bad_data("expected the JSON that strobe model profile writes").at(path.string());
   STROBE_TRY(check_same(there["facts"], identity, "", path));
-  return check_same(there["settings"], settings, "", path);
+  STROBE_TRY(check_same(there["settings"], settings, "", path));
+  if (gpu.empty() || there["facts"].contains(gpu.begin()->first)) return {};
+  for (const auto& [key, value] : gpu) there["facts"][key] = value;
+  return write_file(path, there.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 class Run {
@@ -185,7 +195,12 @@ class Run {
 Result<ProfileOutcome> profile(const ProfileConfig& config, const fs::path& folder, const ProfileHooks& hooks) {
   STROBE_TRY(make_writable_folder(folder));
   STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
-  STROBE_TRY(settle_machine(config, folder / "machine.json"));
+  std::map<std::string, std::string> gpu;
+  if (config.device != "cpu") {
+    STROBE_ASSIGN(const GpuLook look, look_at_gpu(config.engines, config.device, folder / "log.txt", hooks.stop));
+    gpu = look.facts;
+  }
+  STROBE_TRY(settle_machine(config, gpu, folder / "machine.json"));
   STROBE_ASSIGN(MeasurementFile file, MeasurementFile::open(folder / "measurements.csv"));
   return Run(config, folder, hooks, std::move(file)).run();
 }

@@ -22,6 +22,7 @@ double ms_since(Clock::time_point begin) {
 constexpr size_t kLeastWindow = 3;
 constexpr double kWindowMs = 20, kTolerance = 0.05, kNoFall = 0.02;
 constexpr double kLeastMs = 200;  // less, and the kernel's ticks of 10 ms say nothing of others
+constexpr double kWatchMs = 50;
 
 // Mean and spread of a growing sample (Welford 1962).
 class RunningSpread {
@@ -48,12 +49,18 @@ Result<std::vector<double>> repeat(const std::function<Result<void>()>& step, co
   ms.reserve(static_cast<size_t>(options.most_repetitions));
   RunningSpread spread;
   double sum_ms = 0;
+  auto watched = Clock::now();
+  if (options.watch != nullptr) options.watch->restart();
   while (ms.size() < static_cast<size_t>(options.most_repetitions)) {
     const auto start = Clock::now();
     STROBE_TRY(step());
     ms.push_back(ms_since(start));
     sum_ms += ms.back();
     spread.add(ms.back());
+    if (options.watch != nullptr && (ms_since(watched) >= kWatchMs || ms.size() == 1)) {
+      options.watch->sample();
+      watched = Clock::now();
+    }
     if (ms.size() < static_cast<size_t>(options.repetitions)) continue;
     if (sum_ms >= options.measure_s * 1e3) break;
     if (sum_ms >= kLeastMs && spread.half_width() <= options.half_width) break;
@@ -126,7 +133,11 @@ Result<Timing> time_steps(const std::function<Result<void>()>& step, const Timin
   for (timing.attempts = 1;; ++timing.attempts) {
     const UseCounters before = count_use();
     STROBE_ASSIGN(std::vector<double> ms, repeat(step, options));
-    const Interference found = interference_between(before, count_use(), options.cpus, options.threads);
+    Interference found = interference_between(before, count_use(), options.cpus, options.threads);
+    if (options.watch != nullptr) {
+      options.watch->sample();
+      found.gpu = options.watch->use();
+    }
     if (timing.ms.empty() || found.degree() < timing.interference.degree()) {
       timing.ms = std::move(ms);
       timing.interference = found;

@@ -42,6 +42,7 @@ struct TimingOptions {
   int attempts = 3;                             // while disturbed; the least disturbed one is kept
   double pause_s = 0.5;                         // before the second attempt; twice that before the third, ...
   int cpus = 1, threads = 1;                    // for interference_between
+  gpu::DeviceWatch* watch = nullptr;            // of a GPU: sampled between two steps, each 50 ms
 };
 
 struct Timing {

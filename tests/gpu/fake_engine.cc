@@ -2,15 +2,24 @@
 // and initialises it when a network is loaded; each inference copies in, runs two kernels, copies out and waits. The
 // second kernel runs on a stream of its own while the next copy is under way. FAKE_ENGINE_US: how long an inference
 // takes at least (300).
+//
+// On "cuda:0" it stands for a device of known speed, which the stand-in for NVML is told of: 1 TFLOP/s, 100 GB/s of
+// memory, 10 GB/s of copies, 20 us a launch. There it holds a context of 400 MiB and 100 MiB an item of the batch, of
+// which tensors take 80, writes that into the file FAKE_NVML_HELD with half of the device's time as its own, and fails
+// beyond the limit that it was given, or, with FAKE_ENGINE_HAS_NO_LIMIT, takes none.
 #include <dlfcn.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 #include <utility>
 
 #include "gpu/fake_gpu.h"
+#include "models/cost.h"
 #include "strobe/engines/engine.h"
 
 namespace {
@@ -60,11 +69,46 @@ void work(const Driver& driver, const char* first, const char* second, engines::
   driver.synchronize(7);
 }
 
+constexpr int64_t kMib = 1 << 20;
+constexpr int64_t kContext = 400 * kMib, kItem = 100 * kMib, kTensors = 80 * kMib, kTotal = int64_t{80} << 30;
+engines::DeviceMemory held_memory;
+bool has_known_speed() {
+  return std::getenv("FAKE_NVML_HELD") != nullptr;
+}
+int64_t most_memory = kTotal;
+
+Result<void> take_memory(int64_t batch) {
+  const int64_t bytes = batch * kItem;
+  if (bytes > most_memory) return engine_error("CUDA out of memory. Tried to allocate " + std::to_string(bytes));
+  held_memory = {batch * kTensors, bytes, batch * kTensors, bytes};
+  std::ofstream(std::getenv("FAKE_NVML_HELD"), std::ios::app) << ::getpid() << ' ' << kContext + bytes << " 50\n";
+  return {};
+}
+
+// Of a batch on that device: layers one after the other, none shorter than a launch.
+std::chrono::nanoseconds time_on_device(const models::Graph& graph, int64_t batch) {
+  constexpr double kFlop = 1e12, kBytes = 1e11, kCopied = 1e10, kLaunch_s = 20e-6;
+  double seconds = 0;
+  const auto items = static_cast<double>(batch);
+  for (models::LayerId id = 1; id < static_cast<models::LayerId>(graph.layers.size()); ++id) {
+    const models::Cost cost = models::layer_cost(graph, id);
+    seconds += std::max({kLaunch_s, items * static_cast<double>(cost.flop) / kFlop,
+                         items * static_cast<double>(cost.bytes - 4 * cost.parameters) / kBytes});
+  }
+  seconds += 4 * items * static_cast<double>(graph.input_shape().elements()) / kCopied;
+  return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
+}
+
 class Session : public engines::Session {
  public:
-  Session(Driver driver, std::vector<int64_t> elements) : driver_(driver), elements_(std::move(elements)) {}
+  // on_device: how long a run takes there; 0: on the CPU.
+  Session(Driver driver, std::vector<int64_t> elements, std::chrono::nanoseconds on_device)
+      : driver_(driver), elements_(std::move(elements)), on_device_(on_device) {}
   Result<void> run(std::span<const float* const>, std::span<float* const> outputs) override {
-    work(driver_, "_Z4gemmPKfPf", "_Z4reluPf", listener_);
+    if (on_device_.count() > 0)
+      std::this_thread::sleep_for(on_device_);
+    else
+      work(driver_, "_Z4gemmPKfPf", "_Z4reluPf", listener_);
     for (size_t i = 0; i < outputs.size(); ++i) std::fill_n(outputs[i], elements_[i], 0.0F);
     return {};
   }
@@ -77,11 +121,14 @@ class Session : public engines::Session {
   Driver driver_;
   std::vector<int64_t> elements_;
   engines::LayerListener* listener_ = nullptr;
+  std::chrono::nanoseconds on_device_;
 };
 
 class Network : public engines::Network {
  public:
-  Network(Driver driver, const models::Graph& graph, int64_t batch) : driver_(driver) {
+  Network(Driver driver, const models::Graph& graph, const engines::LoadOptions& options) : driver_(driver) {
+    const int64_t batch = options.batch;
+    if (options.device != "cpu" && has_known_speed()) on_device_ = time_on_device(graph, batch);
     const auto info = [batch](const models::Layer& layer) {
       return TensorInfo{layer.name, {batch, layer.output.channels, layer.output.height, layer.output.width}};
     };
@@ -93,7 +140,7 @@ class Network : public engines::Network {
   Result<std::unique_ptr<engines::Session>> create_session() override {
     std::vector<int64_t> elements;
     for (const TensorInfo& output : outputs_) elements.push_back(output.elements());
-    return std::unique_ptr<engines::Session>(std::make_unique<Session>(driver_, elements));
+    return std::unique_ptr<engines::Session>(std::make_unique<Session>(driver_, elements, on_device_));
   }
   Result<std::vector<engines::Kernel>> kernels() override {
     return std::vector<engines::Kernel>{{"conv1", "Convolution", "", {}}, {"relu2", "Activation", "", {}}};
@@ -101,6 +148,7 @@ class Network : public engines::Network {
 
  private:
   Driver driver_;
+  std::chrono::nanoseconds on_device_{0};
   std::vector<TensorInfo> inputs_, outputs_;
 };
 
@@ -137,13 +185,24 @@ class Engine : public engines::Engine {
   std::string version() const override { return "1"; }
   std::vector<std::string> variants() const override { return {"eager", "graphs"}; }
   std::vector<engines::Precision> precisions() const override { return {engines::Precision::kF32}; }
-  Result<std::vector<engines::Precision>> precisions_on(const std::string&) const override { return precisions(); }
   std::vector<std::string> file_formats() const override { return {}; }
+  Result<std::vector<engines::Precision>> precisions_on(const std::string& device) const override {
+    if (device != "cuda:0") return unsupported("device " + device + ": CUDA sees 1 GPU, cuda:0");
+    return precisions();
+  }
+  Result<engines::DeviceMemory> device_memory(const std::string&) const override { return held_memory; }
+  Result<void> reset_device_peak(const std::string&) override { return {}; }
+  Result<void> limit_device_memory(double share) override {
+    if (std::getenv("FAKE_ENGINE_HAS_NO_LIMIT") != nullptr) return unsupported("no limit");
+    most_memory = static_cast<int64_t>(share * static_cast<double>(kTotal));
+    return {};
+  }
   Result<std::unique_ptr<engines::Network>> load(const engines::ModelSource& source,
                                                  const engines::LoadOptions& options) override {
     STROBE_ASSIGN(const Driver driver, open_driver());
+    if (options.device != "cpu" && has_known_speed()) STROBE_TRY(take_memory(options.batch));
     return std::unique_ptr<engines::Network>(
-        std::make_unique<Network>(driver, *std::get<std::shared_ptr<const models::Graph>>(source), options.batch));
+        std::make_unique<Network>(driver, *std::get<std::shared_ptr<const models::Graph>>(source), options));
   }
   Result<std::unique_ptr<engines::Trainer>> train(std::shared_ptr<const models::Graph> graph,
                                                   const engines::TrainOptions&) override {

@@ -15,15 +15,15 @@ add_executable(strobe_test_annotated_gpu_program ${CMAKE_CURRENT_LIST_DIR}/annot
 target_include_directories(strobe_test_annotated_gpu_program PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(strobe_test_annotated_gpu_program PRIVATE strobe_record)
 add_library(strobe_test_engine_fakegpu MODULE ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cc)
-target_include_directories(strobe_test_engine_fakegpu PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-target_link_libraries(strobe_test_engine_fakegpu PRIVATE strobe_engines ${CMAKE_DL_LIBS})
+target_include_directories(strobe_test_engine_fakegpu PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(strobe_test_engine_fakegpu PRIVATE strobe_engines strobe_models ${CMAKE_DL_LIBS})
 set_target_properties(strobe_test_engine_fakegpu PROPERTIES OUTPUT_NAME strobe_engine_fakegpu
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/test_gpu_plugins)
 strobe_warnings(strobe_test_engine_fakegpu)
 
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET strobe AND TARGET strobe_inject)
-  foreach(noun record run sample metrics real)
+  foreach(noun record run sample metrics profile real)
     add_test(NAME gpu.${noun} COMMAND ${Python3_EXECUTABLE} -m unittest -v ${noun}_gpu
              WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
     set_tests_properties(gpu.${noun} PROPERTIES TIMEOUT 600

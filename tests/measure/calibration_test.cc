@@ -25,6 +25,39 @@ TEST(DeviceCalibration, JsonThereAndBack) {
   EXPECT_EQ(back->launch_us, 4.25);
 }
 
+TEST(DeviceCalibration, OfAGpuHasMore) {
+  DeviceCalibration gpu = made();
+  gpu.device = "cuda:1";
+  gpu.copy_gbytes = 11.5;
+  const auto plain = parse_calibration(calibration_json(gpu));
+  ASSERT_TRUE(plain) << plain.error().to_string();
+  EXPECT_EQ(plain->copy_gbytes, 11.5);
+  EXPECT_EQ(plain->context_mib, 0);
+  gpu.device_name = "Some GPU";
+  gpu.context_mib = 412;
+  const auto back = parse_calibration(calibration_json(gpu));
+  ASSERT_TRUE(back) << back.error().to_string();
+  EXPECT_EQ(back->device, "cuda:1");
+  EXPECT_EQ(back->device_name, "Some GPU");
+  EXPECT_EQ(back->context_mib, 412);
+  gpu.copy_gbytes = 0;
+  EXPECT_FALSE(parse_calibration(calibration_json(gpu)));
+}
+
+TEST(DeviceCalibration, RefusalsAreBadInputAndOneLine) {
+  const auto word = calibrate_device("torch", "gpu0", 1, 1);
+  ASSERT_FALSE(word);
+  EXPECT_EQ(word.error().exit_code(), 2);
+  EXPECT_NE(word.error().to_string().find("expected cpu or cuda:N"), std::string::npos);
+  for (const auto& engine : engines::list_engines()) {
+    if (!engine.built || engine.name == "torch") continue;
+    const auto found = calibrate_device(engine.name, "cuda:0", 1, 1);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().exit_code(), 2);
+    EXPECT_NE(found.error().to_string().find("runs on the CPU only"), std::string::npos);
+  }
+}
+
 TEST(DeviceCalibration, DamagedJsonIsRefused) {
   EXPECT_FALSE(parse_calibration("{"));
   EXPECT_FALSE(parse_calibration("[]"));
@@ -45,7 +78,7 @@ TEST(DeviceCalibration, DamagedJsonIsRefused) {
 TEST(DeviceCalibration, OfThisMachine) {
   for (const auto& engine : engines::list_engines()) {
     if (!engine.built) continue;
-    const auto found = calibrate_device(engine.name, 1, 3);
+    const auto found = calibrate_device(engine.name, "cpu", 1, 3);
     ASSERT_TRUE(found) << found.error().to_string();
     EXPECT_EQ(found->threads, 1);
     for (const double rate :

@@ -48,6 +48,17 @@ TEST(Interference, SharesByHand) {
   EXPECT_TRUE(stolen.disturbed());
 }
 
+TEST(Interference, OfAGpuCountsWhereItIsTold) {
+  Interference found = of_a_second(kSecond, 0, kSecond, 0);
+  EXPECT_EQ(found.degree(), 0) << "nothing is told";
+  found.gpu.others_share = 0.01;
+  EXPECT_DOUBLE_EQ(found.degree(), 0.5);
+  found.gpu.clock_spread = 0.03;
+  EXPECT_DOUBLE_EQ(found.degree(), 1.5);
+  found.gpu.throttled_share = 0.5;
+  EXPECT_DOUBLE_EQ(found.degree(), 10);
+}
+
 TEST(Interference, TicksAreNoOthers) {
   // 40 ms are two ticks on each of two CPUs: what the kernel's counting may be off.
   EXPECT_EQ(of_a_second(kSecond, 0, kSecond + 40'000'000, 0).others_share, 0);

@@ -32,9 +32,28 @@ TEST(MeasurementFile, FirstColumnsAreThoseOfThePublicLogs) {
 TEST(MeasurementFile, ALineByHand) {
   EXPECT_EQ(measurement_line(row_of(4, true)),
             "resnet18,30,4,latency,12.500000,ms,1,training,torch,cpu,2,12.250000,0.000000,0.000000,0.000000,7,0,1,0,1,"
-            "0.0000,0.0000,0.0000,0,,,,0,1.500,");
+            "0.0000,0.0000,0.0000,0,,,,,,,,0,1.500,");
   EXPECT_EQ(measurement_line(row_of(8, false)),
-            "resnet18,30,8,latency,,ms,0,training,torch,cpu,2,,,,,,,,,,,,,,,,,0,1.500,out of memory: 'a'; b c");
+            "resnet18,30,8,latency,,ms,0,training,torch,cpu,2,,,,,,,,,,,,,,,,,,,,,0,1.500,out of memory: 'a'; b c");
+}
+
+TEST(MeasurementFile, OnAGpuWhatIsNotToldIsEmpty) {
+  MeasurementRow row = row_of(4, true);
+  row.key.device = "cuda:0";
+  row.gpu_others_share = 0.25;
+  row.gpu_clock_mhz = 1755.4;
+  row.limit_mib = -1;
+  EXPECT_EQ(measurement_line(row),
+            "resnet18,30,4,latency,12.500000,ms,1,training,torch,cuda:0,2,12.250000,0.000000,0.000000,0.000000,7,0,1,0,"
+            "1,0.0000,0.0000,0.0000,0,0.2500,,1755,,,,,,1.500,");
+  row.key.quantity = Quantity::kMemory;
+  row.before_mib = 1024;
+  row.peak_mib = row.allocated_mib = -1;
+  row.limit_mib = 70000;
+  EXPECT_EQ(measurement_line(row),
+            "resnet18,30,4,memory,12.500000,MiB,1,training,torch,cuda:0,2,12.250000,0.000000,0.000000,0.000000,7,0,1,0,"
+            "1,,,,,,,,,1024.000,,,70000,1.500,");
+  EXPECT_TRUE(parse_measurement_line(measurement_line(row)));
 }
 
 TEST(MeasurementFile, RowsAreFoundAgain) {

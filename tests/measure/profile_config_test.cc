@@ -133,7 +133,11 @@ TEST(ProfileConfig, WhatCannotBeMeasuredIsToldBefore) {
   told(config, "no batch size is named");
   config.batch_sizes = {1};
   config.device = "gpu";
-  told(config, "device 'gpu': no engine of this build runs on it");
+  told(config, "device 'gpu': expected cpu or cuda:N");
+  for (const char* wrong : {"cuda", "cuda:", "cuda:-1", "cuda:1x", "cuda:1000"}) {
+    config.device = wrong;
+    told(config, "expected cpu or cuda:N");
+  }
   config.device = "cpu";
   config.most_repetitions = 1;
   told(config, "less than repetitions");
