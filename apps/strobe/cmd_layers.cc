@@ -54,8 +54,9 @@ class LayersCommand : public Command {
     if (network_.empty() && model.empty())
       return usage_error("the trace does not name its network: --network").at(trace_);
     STROBE_ASSIGN(const models::Graph graph, models::open_graph(network_.empty() ? model : network_, {}));
+    const std::string device = fact(timeline, "engine.device");  // only GPUs tell
     STROBE_ASSIGN(const measure::DeviceCalibration calibration,
-                  device_calibration(engine, 0, device_, 0, stop_on_interrupt()));
+                  device_calibration(engine, device.empty() ? "cpu" : device, "", 0, device_, 0, stop_on_interrupt()));
     const int64_t batch = std::max(1LL, std::atoll(fact(timeline, "pipeline.batch").c_str()));
     const std::vector<double> times = predict::layer_times_ms(graph, batch, inference_device(calibration));
     std::vector<Column> columns = measured.columns();
@@ -82,7 +83,10 @@ class LayersCommand : public Command {
       }
       table.add_row(std::move(cells));
     }
-    if (sum > 0)
+    if (sum > 0 && calibration.device != "cpu")
+      table.notes.push_back(
+          fmt::format("all layers: measured {:.0f} us, predicted {:.0f} us on {}", sum_measured, sum, device));
+    else if (sum > 0)
       table.notes.push_back(fmt::format("all layers: measured {:.0f} us, predicted {:.0f} us for {} thread{}",
                                         sum_measured, sum, calibration.threads, calibration.threads == 1 ? "" : "s"));
     return table;

@@ -70,8 +70,6 @@ class RunCommand : public Command {
     if (flags_.input.empty()) return usage_error("--input is required");
     STROBE_TRY(resolve_run_flags(*app_, flags_));
     STROBE_TRY(check_run_flags(flags_));
-    if (dry_run_ && flags_.infer_on_gpu)
-      return unsupported("--infer-on-gpu: a dry run of a network speaks of the CPU alone");
     if (dry_run_) return strobe::app::dry_run(flags_, run_dry_, stop_on_interrupt());
     if (std::error_code ignored;
         flags_.input.find("://") == std::string::npos && !std::filesystem::exists(flags_.input, ignored))

@@ -6,13 +6,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "analyze/forecast.h"
 #include "base/file.h"
+#include "base/gpu_words.h"
 #include "base/table.h"
 #include "collect/machine.h"
+#include "measure/gpu_device.h"
 #include "report/table_format.h"
 #include "temporary_folder.h"
 #include "tenants/experiment.h"
@@ -49,6 +52,7 @@ class DryRun {
       calibration_ = std::move(*read);
     }
     available_ = available_bytes();
+    STROBE_TRY(look_at_devices());
     STROBE_ASSIGN(const auto folder, TemporaryFolder::make("strobe-dry-run"));
     STROBE_TRY(run_probes(folder->path()));
     for (const tenants::Cell& cell : experiment_.cells) STROBE_TRY(forecast(cell));
@@ -64,6 +68,45 @@ class DryRun {
       if (const auto fact = facts.find(key); fact != facts.end())
         least = std::min(least, std::strtod(fact->second.c_str(), nullptr) * kMiB);
     return std::isfinite(least) ? static_cast<int64_t>(least) : -1;
+  }
+
+  // What is free on each GPU that a tenant names, before any of them runs there.
+  Result<void> look_at_devices() {
+    for (const tenants::Cell& cell : experiment_.cells)
+      for (const tenants::TenantSpec& tenant : cell.spec.tenants) {
+        if (tenant.device == "cpu" || free_on_.contains(tenant.device)) continue;
+        STROBE_ASSIGN(const measure::GpuLook look, measure::look_at_gpu({tenant.engine}, tenant.device, {}, &stop_));
+        free_on_[tenant.device] = look.free_bytes;
+      }
+    if (!free_on_.empty())
+      notes_.emplace_back(
+          "on a GPU each tenant is told by itself: how kernels that run there at the same time slow each other, and "
+          "copies that share the bus, are not modelled");
+    return {};
+  }
+
+  // The most that a tenant's process held of its GPU: as NVML says, or where it does not know the process, by how much
+  // more of the device was used than at first. -1: not told.
+  static int64_t device_bytes(const trace::Timeline& timeline) {
+    std::map<std::pair<int, int64_t>, double> held;  // by device and process
+    std::map<int, std::pair<double, double>> used;   // by device: first, most
+    for (size_t i = 0; i < timeline.counters.size(); ++i) {
+      const auto figure = gpu_words::parse_counter(timeline.strings[timeline.counters.name[i]]);
+      if (!figure) continue;
+      const double value = timeline.counters.value[i];
+      if (figure->second == gpu_words::kProcessMemory) {
+        double& most = held[{figure->first, static_cast<int64_t>(timeline.counters.pid[i])}];
+        most = std::max(most, value);
+      } else if (figure->second == gpu_words::kMemoryUsed) {
+        auto& both = used.try_emplace(figure->first, value, value).first->second;
+        both.second = std::max(both.second, value);
+      }
+    }
+    double most = -1;
+    for (const auto& [whose, bytes] : held) most = std::max(most, bytes);
+    if (most < 0)
+      for (const auto& [device, both] : used) most = std::max(most, both.second - both.first);
+    return most < 0 ? -1 : static_cast<int64_t>(most);
   }
 
   // The cells of one tenant each, without repetition.
@@ -117,6 +160,7 @@ class DryRun {
       if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
     Json one{{"cell", cell.folder}, {"tenants", Json::array()}};
     int64_t bytes = 0;
+    std::map<std::string, int64_t> on_device;
     bool fits = true;
     for (const analyze::ForecastRow& row : answer.rows) {
       const auto index = static_cast<size_t>(row.tenant);
@@ -124,6 +168,9 @@ class DryRun {
       const int64_t its = answer.memory_bytes[index];
       if (its > 0) bytes += its;
       const bool memory_fits = tenant.memory_limit == 0 || its <= tenant.memory_limit;
+      const int64_t there =
+          tenant.device == "cpu" ? -1 : device_bytes(traces_[static_cast<size_t>(find_probe(tenant) - probes_.data())]);
+      if (there > 0) on_device[tenant.device] += there;
       const bool meets = !(row.forecast.miss_rate > dry_.most_misses);
       fits = fits && memory_fits && meets;
       one["tenants"].push_back({{"tenant", tenant.name},
@@ -135,9 +182,17 @@ class DryRun {
                                 {"fps", number(tenant.rate_hz * (1 - row.forecast.miss_rate))},
                                 {"miss_rate", number(row.forecast.miss_rate)},
                                 {"memory_bytes", its >= 0 ? Json(its) : Json()},
+                                {"device", tenant.device},
+                                {"device_memory_bytes", there >= 0 ? Json(there) : Json()},
                                 {"fits", memory_fits && meets}});
     }
     if (available_ >= 0 && bytes > available_) fits = false;
+    for (const auto& [device, taken] : on_device)
+      if (free_on_[device] >= 0 && taken > free_on_[device]) {
+        fits = false;
+        notes_.push_back(fmt::format("{} does not fit onto {}: {:.0f} MB of {:.0f} MB", cell.folder, device,
+                                     static_cast<double>(taken) / 1e6, static_cast<double>(free_on_[device]) / 1e6));
+      }
     one["memory_bytes"] = bytes;
     one["fits"] = fits;
     all_fit_ = all_fit_ && fits;
@@ -166,6 +221,7 @@ class DryRun {
                                                                   {"p99_ms", "", 2},
                                                                   {"miss_rate", "of its frames", 3},
                                                                   {"memory_mb", "peak of a process of its own", 0},
+                                                                  {"device_mb", "the most that it held of its GPU", 0},
                                                                   {"fits", "", 0}});
     for (const Json& cell : cells_)
       for (const Json& row : cell["tenants"]) {
@@ -174,7 +230,8 @@ class DryRun {
         };
         table.add_row({cell["cell"].get<std::string>(), row["tenant"].get<std::string>(), value("rate_hz"),
                        value("alone_p50_ms"), value("p50_ms"), value("p99_ms"), value("miss_rate"),
-                       value("memory_bytes", 1e-6), std::string(row["fits"].get<bool>() ? "yes" : "no")});
+                       value("memory_bytes", 1e-6), value("device_memory_bytes", 1e-6),
+                       std::string(row["fits"].get<bool>() ? "yes" : "no")});
       }
     for (const Json& cell : cells_)
       if (available_ >= 0 && cell["memory_bytes"].get<int64_t>() > available_)
@@ -192,6 +249,7 @@ class DryRun {
   const std::atomic<bool>& stop_;
   std::optional<analyze::Calibration> calibration_;
   int64_t available_ = -1;
+  std::map<std::string, int64_t> free_on_;  // by device; -1: not told
   std::vector<Probe> probes_;
   std::vector<trace::Timeline> traces_;  // by probe
   Json cells_ = Json::array();

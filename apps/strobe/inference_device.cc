@@ -6,14 +6,21 @@
 
 namespace strobe::app {
 
-Result<measure::DeviceCalibration> device_calibration(const std::string& engine, int threads, const std::string& file,
+Result<measure::DeviceCalibration> device_calibration(const std::string& engine, const std::string& device,
+                                                      const std::string& name, int threads, const std::string& file,
                                                       double seconds, const std::atomic<bool>& stop) {
-  if (file.empty()) return measure::calibrate_device(engine, threads, seconds, &stop);
+  if (file.empty()) return measure::calibrate_device(engine, device, threads, seconds, &stop);
   STROBE_ASSIGN(const std::string text, read_file(file));
   auto read = measure::parse_calibration(text);
   if (!read) return std::move(read).error().at(file);
   if (read->engine != engine)
     return usage_error(fmt::format("it is of engine {}, and {} was asked for", read->engine, engine)).at(file);
+  if ((read->device == "cpu") != (device == "cpu"))
+    return usage_error(fmt::format("it is of device {}, and {} was asked for: strobe calibrate --engine {} --device {}",
+                                   read->device, device, engine, device))
+        .at(file);
+  if (!name.empty() && !read->device_name.empty() && read->device_name != name)
+    return usage_error(fmt::format("it is of a {}, and {} is a {}", read->device_name, device, name)).at(file);
   return read;
 }
 
@@ -33,6 +40,8 @@ predict::InferenceDevice inference_device(const measure::DeviceCalibration& cali
   device.limits.launch_us = calibration.launch_us;
   // What each engine does with a batch norm or an activation behind a convolution, as `strobe layers --fusion` shows.
   device.fuses = calibration.engine.starts_with("openvino") || calibration.engine.starts_with("opencv");
+  device.queued = calibration.device != "cpu";
+  device.copy_gb_s = calibration.copy_gbytes;
   return device;
 }
 

@@ -12,6 +12,7 @@
 #include "collect/cpu_time.h"
 #include "collect/machine.h"
 #include "inference_device.h"
+#include "measure/gpu_device.h"
 #include "media/draw.h"
 #include "media/preprocess.h"
 #include "media/sink.h"
@@ -106,7 +107,13 @@ Expected expected(const models::Graph& graph, const RunFlags& flags, const engin
   const auto batch = static_cast<double>(flags.batch);
   found.inference_fps = 1e3 * batch * load.sessions / found.infer_ms;
   const double cores = collect::allowed_cores();
-  const double infer_cpu = found.infer_ms * load.threads_per_session / batch;
+  // On a GPU a session's thread launches, and waits for the device without giving up its core.
+  const int busy = device.queued ? 1 : load.threads_per_session;
+  const double infer_cpu = found.infer_ms * busy / batch;
+  // Sessions take turns on it; what they launch and copy meanwhile goes on beside.
+  if (device.queued)
+    found.inference_fps =
+        std::min(found.inference_fps, 1e3 * batch / predict::device_time_ms(graph, flags.batch, device));
   const std::pair<const char*, double> limits[] = {
       {"infer", found.inference_fps},
       {"read", 1e3 / std::max(1e-6, around.read_ms)},
@@ -116,8 +123,32 @@ Expected expected(const models::Graph& graph, const RunFlags& flags, const engin
   found.fps = HUGE_VAL;
   for (const auto& [name, fps] : limits)
     if (fps < found.fps) found.fps = fps, found.limit = name;
-  found.memory_bytes = load.sessions * predict::inference_bytes(graph, flags.batch);
+  found.memory_bytes = device.queued ? predict::reserved_inference_bytes(graph, flags.batch, load.sessions)
+                                     : load.sessions * predict::inference_bytes(graph, flags.batch);
   return found;
+}
+
+// What stands behind the figures of a GPU, and what does not.
+std::vector<std::string> gpu_notes(const RunFlags& flags, const measure::GpuLook& gpu,
+                                   const std::vector<measure::DeviceCalibration>& calibrations, double available) {
+  std::vector<std::string> notes;
+  const auto name = gpu.facts.find(flags.device + ".name");
+  notes.push_back(fmt::format("{}{}: {}", flags.device, name == gpu.facts.end() ? "" : " (" + name->second + ")",
+                              std::isfinite(available) ? fmt::format("{:.0f} MB are free", available / 1e6)
+                                                       : "NVML does not tell what is free, so it is taken to fit"));
+  notes.emplace_back(
+      "memory is the context, weights and what the allocator reserves for each session; not workspaces that a network "
+      "takes beyond those of the calibration");
+  for (const measure::DeviceCalibration& one : calibrations)
+    if (one.context_mib <= 0)
+      notes.push_back(
+          fmt::format("{}: the calibration does not know its context, some hundreds of MB more", one.engine));
+  notes.emplace_back(
+      "layers that are too small to fill the device are taken to run at its full rate: with small networks and batches "
+      "the time is a lower end; a model of measured networks knows better (strobe model profile --device, then model "
+      "fit)");
+  if (flags.precision != "f32") notes.push_back("the device was calibrated with float32, not with " + flags.precision);
+  return notes;
 }
 
 }  // namespace
@@ -133,6 +164,22 @@ Result<int> dry_run(const RunFlags& flags, const RunDryOptions& dry, const std::
   open.height = words.height;
   open.seed = flags.seed;
   STROBE_ASSIGN(const models::Graph graph, models::open_graph(flags.model, open));
+  const bool on_gpu = flags.device != "cpu";
+  if (on_gpu && !flags.split_point.empty())
+    return unsupported("--dry-run of a split network on a GPU: what its two parts take together is not modelled");
+  measure::GpuLook gpu;  // before anything here has threads
+  if (on_gpu) {
+    STROBE_ASSIGN(gpu, measure::look_at_gpu(flags.engines, flags.device, {}, &stop));
+  }
+  std::vector<measure::DeviceCalibration> calibrations;
+  if (on_gpu) {
+    const auto name = gpu.facts.find(flags.device + ".name");
+    for (const std::string& engine : flags.engines) {
+      STROBE_ASSIGN(calibrations.emplace_back(),
+                    device_calibration(engine, flags.device, name == gpu.facts.end() ? "" : name->second, 0, dry.device,
+                                       dry.seconds, stop));
+    }
+  }
   STROBE_ASSIGN(const AroundCost around, around_cost(flags, words, graph, stop));
   Json runs = Json::array();
   Table table(fmt::format("Expected of {} on {}", graph.name, flags.input),
@@ -147,20 +194,26 @@ Result<int> dry_run(const RunFlags& flags, const RunDryOptions& dry, const std::
                {"memory_mb", "of weights and activations, besides the engine itself", 1}});
   const auto facts = collect::machine_facts();
   const auto fact = facts.find("memory.available_mib");
-  const double available = fact == facts.end() ? HUGE_VAL : std::strtod(fact->second.c_str(), nullptr) * 0x1p20;
+  double available = fact == facts.end() ? HUGE_VAL : std::strtod(fact->second.c_str(), nullptr) * 0x1p20;
+  if (on_gpu) available = gpu.free_bytes < 0 ? HUGE_VAL : static_cast<double>(gpu.free_bytes);
   bool all_fit = true;
   for (const std::string& engine : flags.engines) {
     engines::LoadOptions load;
     load.hint = words.hint;
     set_threads(flags, load);
-    STROBE_ASSIGN(const measure::DeviceCalibration calibration,
-                  device_calibration(engine, load.threads_per_session, dry.device, dry.seconds, stop));
-    const Expected its = expected(graph, flags, load, inference_device(calibration), around);
+    if (!on_gpu) {
+      STROBE_ASSIGN(calibrations.emplace_back(), device_calibration(engine, flags.device, "", load.threads_per_session,
+                                                                    dry.device, dry.seconds, stop));
+    }
+    const measure::DeviceCalibration& calibration = calibrations[runs.size()];
+    Expected its = expected(graph, flags, load, inference_device(calibration), around);
+    its.memory_bytes += static_cast<int64_t>(calibration.context_mib * 0x1p20);
     const bool fits = static_cast<double>(its.memory_bytes) <= available;
     all_fit = all_fit && fits;
     table.add_row({engine, flags.batch, static_cast<int64_t>(its.sessions), static_cast<int64_t>(its.threads),
                    its.infer_ms, its.inference_fps, its.fps, its.limit, static_cast<double>(its.memory_bytes) / 1e6});
     runs.push_back({{"engine", engine},
+                    {"device", flags.device},
                     {"batch", flags.batch},
                     {"sessions", its.sessions},
                     {"threads_per_session", its.threads},
@@ -171,11 +224,14 @@ Result<int> dry_run(const RunFlags& flags, const RunDryOptions& dry, const std::
                     {"memory_bytes", its.memory_bytes},
                     {"fits", fits}});
   }
+  std::vector<std::string> notes;
+  if (on_gpu) notes = gpu_notes(flags, gpu, calibrations, available);
   if (format == report::Format::kJson) {
     const Json result{
         {"dry_run", true},
         {"model", flags.model},
         {"input", flags.input},
+        {"notes", notes},
         {"available_memory_bytes", std::isfinite(available) ? Json(available) : Json()},
         {"around_cpu_ms", {{"read", around.read_ms}, {"prep", around.prep_ms}, {"draw_and_write", around.write_ms}}},
         {"fits", all_fit},
@@ -186,6 +242,7 @@ Result<int> dry_run(const RunFlags& flags, const RunDryOptions& dry, const std::
   table.notes.push_back(fmt::format("measured on {} frames, CPU ms each: read {:.2f}, prep {:.2f}{}", around.frames,
                                     around.read_ms, around.prep_ms,
                                     flags.no_video ? "" : fmt::format(", draw and write {:.2f}", around.write_ms)));
+  table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   table.notes.emplace_back("predicted, not measured: the network was not run");
   fmt::print("{}", report::format_table(table, format));
   return all_fit ? 0 : 1;

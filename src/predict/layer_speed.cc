@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "models/cost.h"
+#include "predict/training_memory.h"
 
 namespace strobe::predict {
 
@@ -66,14 +67,13 @@ bool is_fused(const models::Graph& graph, LayerId id, const std::vector<int>& re
   return std::any_of(layer.inputs.begin(), layer.inputs.end(), computes);
 }
 
-}  // namespace
-
-std::vector<double> layer_times_ms(const models::Graph& graph, int64_t batch, const InferenceDevice& device) {
+// The longer of operations and bytes; below 0 for what has no kernel.
+std::vector<double> work_times_ms(const models::Graph& graph, int64_t batch, const InferenceDevice& device) {
   std::vector<int> readers(graph.layers.size(), 0);
   for (const models::Layer& layer : graph.layers)
     for (const LayerId input : layer.inputs) ++readers[static_cast<size_t>(input)];
   for (const LayerId output : graph.outputs) ++readers[static_cast<size_t>(output)];
-  std::vector<double> times(graph.layers.size(), 0);
+  std::vector<double> times(graph.layers.size(), -1);
   for (LayerId id = 0; id < static_cast<LayerId>(graph.layers.size()); ++id) {
     if (does_nothing(graph.layer(id).operation) || (device.fuses && is_fused(graph, id, readers))) continue;
     const models::Cost cost = models::layer_cost(graph, id);
@@ -85,18 +85,56 @@ std::vector<double> layer_times_ms(const models::Graph& graph, int64_t batch, co
     const double peak = device.limits.peak_gflops[static_cast<size_t>(kind)];
     const double computing =
         kind == WorkKind::kMemory ? 0 : static_cast<double>(cost.flop) * items * waste(graph, id) / (peak * 1e6);
-    times[static_cast<size_t>(id)] = std::max(moving, computing) + device.limits.launch_us / 1e3;
+    times[static_cast<size_t>(id)] = std::max(moving, computing);
+  }
+  return times;
+}
+
+}  // namespace
+
+std::vector<double> layer_times_ms(const models::Graph& graph, int64_t batch, const InferenceDevice& device) {
+  std::vector<double> times = work_times_ms(graph, batch, device);
+  const double launch_ms = device.limits.launch_us / 1e3;
+  double launched = 0, done = 0;
+  for (double& time : times) {
+    if (time < 0) {
+      time = 0;
+    } else if (!device.queued) {
+      time += launch_ms;
+    } else {
+      launched += launch_ms;
+      const double before = done;
+      done = std::max(done, launched) + time;
+      time = done - before;
+    }
   }
   return times;
 }
 
 double inference_time_ms(const models::Graph& graph, int64_t batch, const InferenceDevice& device) {
   const std::vector<double> times = layer_times_ms(graph, batch, device);
-  return std::accumulate(times.begin(), times.end(), 0.0);
+  double copying = 0;
+  if (device.copy_gb_s > 0) {
+    int64_t values = graph.input_shape().elements();
+    for (const LayerId output : graph.outputs) values += graph.layer(output).output.elements();
+    copying = 4.0 * static_cast<double>(batch * values) / (device.copy_gb_s * 1e6);
+  }
+  return std::accumulate(times.begin(), times.end(), copying);
+}
+
+double device_time_ms(const models::Graph& graph, int64_t batch, const InferenceDevice& device) {
+  double sum = 0;
+  for (const double time : work_times_ms(graph, batch, device)) sum += std::max(0.0, time);
+  return sum;
 }
 
 int64_t inference_bytes(const models::Graph& graph, int64_t batch) {
   return 4 * models::graph_cost(graph).parameters + batch * models::activation_peak(graph).bytes;
+}
+
+int64_t reserved_inference_bytes(const models::Graph& graph, int64_t batch, int sessions) {
+  const double reserved = inference_memory(from_graph(graph, 0), batch).reserved;
+  return 4 * models::graph_cost(graph).parameters + sessions * static_cast<int64_t>(reserved);
 }
 
 }  // namespace strobe::predict

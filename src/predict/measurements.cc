@@ -183,12 +183,13 @@ Result<Dataset> read_dataset(const std::filesystem::path& folder, Quantity quant
   STROBE_ASSIGN(std::vector<Measurement> measurements, read_measurements(path));
   auto kept = keep_one(measurements, quantity, &Measurement::stage, "stage", filter.stage);
   if (kept) kept = keep_one(measurements, quantity, &Measurement::engine, "engine", filter.engine);
+  if (kept) kept = keep_one(measurements, quantity, &Measurement::device, "device", filter.device);
   if (!kept) return std::move(kept).error().at(path.string());
   auto dataset = join(lists, measurements, quantity);
   if (!dataset) return std::move(dataset).error().at(path.string());
   if (dataset->samples.empty()) {
     std::string wanted;
-    for (const std::string& word : {filter.stage, filter.engine})
+    for (const std::string& word : {filter.stage, filter.engine, filter.device})
       if (!word.empty()) wanted += " of " + word;
     return bad_data(
         fmt::format("{}: no {}{} of a network and level of layers.csv", path.string(), to_string(quantity), wanted));

@@ -74,13 +74,13 @@ struct Dataset {
 // Errors: kBadData where a unit is not that of the quantity.
 Result<Dataset> join(const std::vector<LayerList>& lists, const std::vector<Measurement>& measurements,
                      Quantity quantity);
-// Which rows of a file are meant, where it holds several stages or engines; empty: whichever the file has.
+// Which rows of a file are meant, where it holds several stages, engines or devices; empty: whichever the file has.
 struct RowFilter {
-  std::string stage, engine;
+  std::string stage, engine, device;
 };
 
 // A folder with layers.csv and measurements.csv. Errors: those of reading; kBadData where nothing is left; kUsage where
-// rows of several stages or engines are left, which no model may take for one.
+// rows of several stages, engines or devices are left, which no model may take for one.
 Result<Dataset> read_dataset(const std::filesystem::path& folder, Quantity quantity, const RowFilter& filter = {});
 
 }  // namespace strobe::predict

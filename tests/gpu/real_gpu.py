@@ -345,6 +345,62 @@ tenants:
             latest[stream] = max(latest.get(stream, 0), end)
 
 
+@unittest.skipUnless(devices() and python_with_cuda(), "no PyTorch with CUDA, or no device")
+class Measures(HardwareCase):
+    """Memory, latency and speed of the device, as `strobe model profile` and `calibrate` say them."""
+
+    def setUp(self):
+        super().setUp()
+        if "torch" not in built_engines():
+            self.skipTest("engine torch is not built")
+
+    def measured(self, *flags, code=0):
+        self.strobe("model", "profile", "--device", "cuda:0", "--networks", "resnet18", "-o", self.out, *flags, code=code)
+        with open(self.out / "measurements.csv", newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def test_memory_and_latency_of_steps(self):
+        rows = self.measured("--batch-sizes", "1,32", "--stages", "training,inference", "--attempts", "1")
+        self.assertEqual([row["passed"] for row in rows], ["1"] * 8, rows)
+        found = {(row["stage"], row["quantity"], row["bs"]): row for row in rows}
+        for stage in ("training", "inference"):
+            small, large = found[stage, "memory", "1"], found[stage, "memory", "32"]
+            for row in (small, large):
+                # The context and code are beside what the allocator has, and that is more than the tensors.
+                self.assertGreater(float(row["value"]), float(row["peak"]) + 50)
+                self.assertGreaterEqual(float(row["peak"]), float(row["allocated"]))
+                self.assertGreater(float(row["allocated"]), 44)  # the weights alone
+            # Activations of 31 items more, of which inference keeps a few at a time.
+            self.assertGreater(float(large["allocated"]), float(small["allocated"]) + 31 * 3)
+            self.assertGreater(float(found[stage, "latency", "32"]["value"]), 0.2)
+            self.assertGreater(float(found[stage, "latency", "1"]["gpu_clock_mhz"]), 100)
+        self.assertGreater(float(found["training", "memory", "32"]["allocated"]),
+                           float(found["inference", "memory", "32"]["allocated"]))
+
+    def test_a_batch_beyond_the_limit_does_not_pass(self):
+        rows = self.measured("--batch-sizes", "1,512", "--stages", "training", "--memory-limit", "3000", "--quantities", "memory")
+        self.assertEqual([row["passed"] for row in rows], ["1", "0"], rows)
+        self.assertTrue(rows[1]["error"].startswith("out of memory: 3000 MiB were allowed"), rows[1]["error"])
+
+    def test_speed_is_that_of_a_gpu_and_dry_runs_take_it(self):
+        file = self.folder / "gpu.json"
+        self.strobe("calibrate", "--engine", "torch", "--device", "cuda:0", "--seconds", "20", "-o", file)
+        found = json.loads(file.read_text(encoding="utf-8"))
+        # Far above any CPU, below any GPU's float32 without tensor cores.
+        self.assertTrue(3000 < found["conv1x1_gflops"] < 300000, found)
+        self.assertTrue(3000 < found["linear_gflops"] < 300000, found)
+        self.assertTrue(100 < found["memory_gbytes"] < 20000, found)
+        self.assertTrue(0.5 < found["copy_gbytes"] < 500, found)
+        self.assertTrue(1 < found["launch_us"] < 500, found)
+        said = json.loads(self.strobe("run", "--input", self.made(20), "--model", "resnet50", "--batch", "32", "--infer-on-gpu",
+                                      "--dry-run", "--no-video", "--device-speed", file, "--format", "json").stdout)
+        [run] = said["runs"]
+        self.assertTrue(run["fits"])
+        # 32 * 8.2 GFLOP at the rates found, and not above a tenth of them.
+        least = 32 * 8.2 / max(found["conv1x1_gflops"], found["conv3x3_gflops"]) * 1e3
+        self.assertTrue(least < run["infer_ms"] < 20 * least, run)
+
+
 @unittest.skipUnless(devices(), "no NVIDIA device here")
 class Doctor(HardwareCase):
     def test_it_says_what_works(self):

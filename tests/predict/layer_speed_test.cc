@@ -47,6 +47,38 @@ TEST(LayerSpeed, IsTheLongerOfOperationsAndBytes) {
   EXPECT_NEAR(layer_times_ms(graph, 2, device(false))[1], 2 * 65536 / 2e6 + 0.01, 1e-9);
 }
 
+TEST(LayerSpeed, AQueuedDeviceWaitsForLaunchesOnly) {
+  const models::Graph graph = small();
+  InferenceDevice gpu = device(false);
+  gpu.queued = true;
+  // Of each layer: the longer of operations and bytes; launches of 10 us before them.
+  const double conv = 65536 / 2e6, bn = (2 * 2048 * 4 + 4 * 64) / 1e6, relu = 2 * 2048 * 4 / 1e6,
+               pool = (2048 + 32) * 4 / 1e6;
+  std::vector<double> times = layer_times_ms(graph, 1, gpu);
+  EXPECT_NEAR(times[1], 0.01 + conv, 1e-9);  // 32.8 us: the next three are launched by then
+  EXPECT_NEAR(times[2], bn, 1e-3);
+  EXPECT_NEAR(times[3], relu, 1e-9);
+  EXPECT_NEAR(times[4], pool, 1e-9);
+  EXPECT_NEAR(device_time_ms(graph, 1, gpu), conv + bn + relu + pool, 1e-3);
+  // Launches of 100 us are what counts: each is waited for, and then the last kernel.
+  gpu.limits.launch_us = 100;
+  times = layer_times_ms(graph, 1, gpu);
+  EXPECT_NEAR(times[1], 0.1 + conv, 1e-9);
+  EXPECT_NEAR(times[2], 0.1 - conv + bn, 1e-3);
+  EXPECT_NEAR(inference_time_ms(graph, 1, gpu), 0.4 + pool, 1e-9);
+  // 16 x 8 x 8 numbers go there, 32 come back, for each of the batch, at 1 GB/s.
+  gpu.copy_gb_s = 1;
+  EXPECT_NEAR(inference_time_ms(graph, 1, gpu), 0.4 + pool + 4 * (1024 + 32) / 1e6, 1e-9);
+}
+
+TEST(LayerSpeed, EachSessionOfAGpuReservesItsOwn) {
+  const models::Graph graph = small();
+  const int64_t one = reserved_inference_bytes(graph, 1, 1), two = reserved_inference_bytes(graph, 1, 2);
+  // Tensors of some KiB come out of one segment of 2 MiB.
+  EXPECT_EQ(two - one, 2 << 20);
+  EXPECT_EQ(one - (2 << 20), 4 * (16 * 32 + 2 * 32));
+}
+
 TEST(LayerSpeed, WhatEndsInAnothersKernelTakesNothing) {
   const models::Graph graph = small();
   const std::vector<double> times = layer_times_ms(graph, 1, device(true));

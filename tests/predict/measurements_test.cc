@@ -118,16 +118,31 @@ TEST(ReadDataset, NeverTakesSeveralStagesOrEnginesForOne) {
   ASSERT_TRUE(write_file(scratch / "measurements.csv", rows));
   const auto read = [&](const RowFilter& filter) { return read_dataset(scratch.path(), Quantity::kLatency, filter); };
   EXPECT_THAT(read({}).error().to_string(), HasSubstr("several stages (inference, training); choose with --stage"));
-  EXPECT_THAT(read({"inference", ""}).error().to_string(),
+  EXPECT_THAT(read({"inference", "", ""}).error().to_string(),
               HasSubstr("several engines (openvino, torch); choose with --engine"));
-  EXPECT_EQ(read({"inference", "openvino"})->samples.at(0).value, 1);
-  const auto training = read({"training", ""});
+  EXPECT_EQ(read({"inference", "openvino", ""})->samples.at(0).value, 1);
+  const auto training = read({"training", "", ""});
   ASSERT_TRUE(training) << training.error().to_string();
   ASSERT_EQ(training->samples.size(), 2U);  // what ran out of time says nothing of what fits
   EXPECT_FALSE(training->samples[1].passed);
   EXPECT_THAT(training->note(), HasSubstr("1 measurement that failed for another reason"));
   EXPECT_TRUE(read_dataset(scratch.path(), Quantity::kMemory));
-  EXPECT_THAT(read({"training", "opencv"}).error().to_string(), HasSubstr("no latency of training of opencv"));
+  EXPECT_THAT(read({"training", "opencv", ""}).error().to_string(), HasSubstr("no latency of training of opencv"));
+}
+
+TEST(ReadDataset, NeverTakesSeveralDevicesForOne) {
+  const test::ScratchFolder scratch;
+  ASSERT_TRUE(write_file(scratch / "layers.csv", format_layer_lists(two_lists())));
+  const std::string net = two_lists()[0].net;
+  std::string rows = "net,level,bs,quantity,value,unit,passed,stage,engine,device\n";
+  rows += net + ",0,8,latency,5,ms,1,inference,torch,cpu\n" + net + ",0,8,latency,1,ms,1,inference,torch,cuda:0\n";
+  ASSERT_TRUE(write_file(scratch / "measurements.csv", rows));
+  const auto read = [&](const RowFilter& filter) { return read_dataset(scratch.path(), Quantity::kLatency, filter); };
+  EXPECT_THAT(read({}).error().to_string(), HasSubstr("several devices (cpu, cuda:0); choose with --device"));
+  const auto gpu = read({"", "", "cuda:0"});
+  ASSERT_TRUE(gpu) << gpu.error().to_string();
+  EXPECT_EQ(gpu->samples.at(0).value, 1);
+  EXPECT_FALSE(gpu->samples.at(0).setting.host);
 }
 
 TEST(ParseQuantity, NamesTheTwo) {
