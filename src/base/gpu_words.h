@@ -27,6 +27,17 @@ inline constexpr const char* kProcessSm = "process_sm_percent";
 inline constexpr const char* kProcessMemoryBusy = "process_memory_busy_percent";
 inline constexpr const char* kProcessEncoder = "process_encoder_percent";
 inline constexpr const char* kProcessDecoder = "process_decoder_percent";
+// GPM's figures, each over the time since the one before it; percent as of the hardware counters below.
+inline constexpr const char* kGpmSmBusy = "gpm_sm_busy_percent";
+inline constexpr const char* kGpmOccupancy = "gpm_occupancy_percent";
+inline constexpr const char* kGpmTensor = "gpm_tensor_percent";
+inline constexpr const char* kGpmDram = "gpm_dram_percent";
+inline constexpr const char* kGpmFp64 = "gpm_fp64_percent";  // outside the tensor pipe, as the next two
+inline constexpr const char* kGpmFp32 = "gpm_fp32_percent";
+inline constexpr const char* kGpmFp16 = "gpm_fp16_percent";
+inline constexpr const char* kGpmInteger = "gpm_integer_percent";
+inline constexpr const char* kPcieSent = "pcie_sent_bytes_per_s";  // by the device
+inline constexpr const char* kPcieReceived = "pcie_received_bytes_per_s";
 // Hardware counters, each over the time from its value to the next one; percent of the most that is possible, over all
 // SMs (channels, slices) and all of the time.
 inline constexpr const char* kSmBusy = "sm_busy_percent";       // cycles in which an SM had a warp

@@ -45,6 +45,11 @@ NvmlFunctions find_functions(const Library& library) {
   find(found.decoder, "nvmlDeviceGetDecoderUtilization");
   find(found.processes, "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2");
   find(found.process_use, "nvmlDeviceGetProcessUtilization");
+  find(found.gpm_support, "nvmlGpmQueryDeviceSupport");
+  find(found.gpm_alloc, "nvmlGpmSampleAlloc");
+  find(found.gpm_free, "nvmlGpmSampleFree");
+  find(found.gpm_sample, "nvmlGpmSampleGet");
+  find(found.gpm_metrics, "nvmlGpmMetricsGet");
   find(found.performance_state, "nvmlDeviceGetPerformanceState");
   find(found.persistence, "nvmlDeviceGetPersistenceMode");
   find(found.set_persistence, "nvmlDeviceSetPersistenceMode");

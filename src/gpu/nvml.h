@@ -42,6 +42,12 @@ struct NvmlFunctions {
   nvml::Code (*process_use)(nvml::Device, nvml::ProcessUse*, unsigned*,
                             unsigned long long last_us);  // NOLINT(google-runtime-int)
 
+  nvml::Code (*gpm_support)(nvml::Device, nvml::GpmSupport*);
+  nvml::Code (*gpm_alloc)(nvml::GpmSample*);
+  nvml::Code (*gpm_free)(nvml::GpmSample);
+  nvml::Code (*gpm_sample)(nvml::Device, nvml::GpmSample);
+  nvml::Code (*gpm_metrics)(nvml::GpmRequest*);
+
   nvml::Code (*performance_state)(nvml::Device, int*);
   nvml::Code (*persistence)(nvml::Device, int*);
   nvml::Code (*set_persistence)(nvml::Device, int);

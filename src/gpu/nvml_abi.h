@@ -84,4 +84,36 @@ inline constexpr int kTemperatureOfGpu = 0;
 
 inline constexpr unsigned kNameBytes = 96;
 
+// GPM: two samples are taken, and the library tells what happened between them.
+using GpmSample = void*;
+struct GpmSupport {
+  uint32_t version, supported;
+};
+inline constexpr uint32_t kGpmVersion = 1;  // of the support and of the request
+struct GpmMetric {
+  uint32_t id;
+  Code code;  // of this figure
+  double value;
+  const char *short_name, *long_name, *unit;
+};
+static_assert(sizeof(GpmMetric) == 40);
+// Behind it stand the figures.
+struct GpmRequest {
+  uint32_t version, count;
+  GpmSample from, to;
+};
+static_assert(sizeof(GpmRequest) == 24 && alignof(GpmMetric) == 8);
+enum GpmId : uint32_t {
+  kGpmSmUse = 2,
+  kGpmOccupancy = 3,
+  kGpmIntegerUse = 4,
+  kGpmTensorUse = 5,
+  kGpmDramUse = 10,
+  kGpmFp64Use = 11,
+  kGpmFp32Use = 12,
+  kGpmFp16Use = 13,
+  kGpmPcieSent = 20,  // MiB a second, by the device
+  kGpmPcieReceived = 21,
+};
+
 }  // namespace strobe::gpu::nvml

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kSecond_ns = 1'000'000'000;
 constexpr std::string_view kRing = ".ring";
+constexpr const char* kGpm = "gpm";  // all of its figures
 
 int64_t read_clock(clockid_t clock) {
   timespec now{};
@@ -45,12 +46,13 @@ bool ProcessNumbers::matches(uint32_t pid) {
 }
 
 NvmlReader::NvmlReader(const Nvml& nvml, const NvmlDevice& device, ProcessNumbers& processes)
-    : nvml_(nvml), device_(device), processes_(processes) {
+    : nvml_(nvml), device_(device), processes_(processes), gpm_(nvml_, device_.handle) {
   use_told_ns_ = memory_use_told_ns_ = read_clock(CLOCK_MONOTONIC);
   use_seen_us_ = memory_use_seen_us_ = process_use_seen_us_ = static_cast<uint64_t>(read_clock(CLOCK_REALTIME) / 1000);
   nvml::Memory memory{};
   if (nvml_->memory != nullptr && nvml_->memory(device_.handle, &memory) == nvml::kSuccess)
     memory_bytes_ = memory.total;
+  answered(kGpm, gpm_.start());
 }
 
 bool NvmlReader::answered(const char* figure, nvml::Code code) {
@@ -106,6 +108,7 @@ bool NvmlReader::read(const Put& put) {
   unsigned period = 0;
   if (ask(gpu_words::kEncoder, nvml_->encoder, &value, &period)) put(now_ns_, gpu_words::kEncoder, value, 0);
   if (ask(gpu_words::kDecoder, nvml_->decoder, &value, &period)) put(now_ns_, gpu_words::kDecoder, value, 0);
+  read_gpm(put);
   read_processes(put);
   read_process_use(put);
   return lost_.empty();
@@ -181,6 +184,14 @@ void NvmlReader::read_power(const Put& put) {
   if (!has_energy_ || energy_mj < first_energy_mj_) first_energy_mj_ = energy_mj;  // the driver was loaded anew
   has_energy_ = true;
   put(now_ns_, gpu_words::kEnergy, static_cast<double>(energy_mj - first_energy_mj_) * kMilli, 0);
+}
+
+void NvmlReader::read_gpm(const Put& put) {
+  if (!lost_.empty() || off_.count(kGpm) != 0) return;
+  const nvml::Code code = gpm_.read(now_ns_, [&](const GpmFigure& figure, nvml::Code told, double value) {
+    if (off_.count(figure.name) == 0 && answered(figure.name, told)) put(now_ns_, figure.name, value, 0);
+  });
+  answered(kGpm, code);
 }
 
 void NvmlReader::read_processes(const Put& put) {

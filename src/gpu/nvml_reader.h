@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/gpm.h"
 #include "gpu/nvml.h"
 
 namespace strobe::gpu {
@@ -61,6 +62,7 @@ class NvmlReader {
   void read_power(const Put& put);
   void read_processes(const Put& put);
   void read_process_use(const Put& put);
+  void read_gpm(const Put& put);
   std::optional<int64_t> time_of(uint64_t realtime_us, uint64_t last_us) const;
 
   const Nvml& nvml_;
@@ -74,6 +76,7 @@ class NvmlReader {
   int64_t use_told_ns_, memory_use_told_ns_;  // when a ring last gave anything
   bool instant_power_ = false, has_energy_ = false;
   uint64_t first_energy_mj_ = 0;
+  Gpm gpm_;
   std::vector<nvml::Sample> ring_;
   std::vector<nvml::Process> running_;
   std::vector<nvml::ProcessUse> use_;

@@ -289,6 +289,37 @@ EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device, abi::ProcessUse* use, 
   return give(all, count, use);
 }
 
+// GPM. FAKE_NVML_GPM: 0 for a device without.
+EXPORTED int nvmlGpmQueryDeviceSupport(abi::Device, abi::GpmSupport* support) {
+  if (support->version != abi::kGpmVersion) return 25;
+  support->supported = setting("FAKE_NVML_GPM", 1) != 0 ? 1 : 0;
+  return forced("nvmlGpmQueryDeviceSupport");
+}
+EXPORTED int nvmlGpmSampleAlloc(abi::GpmSample* sample) {
+  *sample = new int64_t(0);
+  return 0;
+}
+EXPORTED int nvmlGpmSampleFree(abi::GpmSample sample) {
+  delete static_cast<int64_t*>(sample);
+  return 0;
+}
+EXPORTED int nvmlGpmSampleGet(abi::Device, abi::GpmSample sample) {
+  *static_cast<int64_t*>(sample) = now_us(CLOCK_MONOTONIC);
+  return forced("nvmlGpmSampleGet");
+}
+EXPORTED int nvmlGpmMetricsGet(abi::GpmRequest* request) {
+  if (request->version != abi::kGpmVersion) return 25;
+  // Both were taken, the older one first, as far apart as its counters are refreshed.
+  const int64_t from = *static_cast<int64_t*>(request->from), to = *static_cast<int64_t*>(request->to);
+  if (from == 0 || to - from < 100'000) return 2;
+  auto* metrics = reinterpret_cast<abi::GpmMetric*>(request + 1);
+  for (uint32_t i = 0; i < request->count; ++i) {
+    metrics[i].code = metrics[i].id == abi::kGpmFp64Use ? forced("gpm_fp64") : 0;
+    metrics[i].value = 10 + metrics[i].id;
+  }
+  return forced("nvmlGpmMetricsGet");
+}
+
 EXPORTED int nvmlDeviceGetPerformanceState(abi::Device, int* state) {
   GATE("nvmlDeviceGetPerformanceState");
   *state = 0;

@@ -45,6 +45,18 @@ SAME_PLACE(FieldValue, type, nvmlFieldValue_t, valueType);
 SAME_PLACE(FieldValue, code, nvmlFieldValue_t, nvmlReturn);
 SAME_PLACE(FieldValue, value, nvmlFieldValue_t, value);
 
+SAME_SIZE(GpmSupport, nvmlGpmSupport_t);
+SAME_PLACE(GpmSupport, supported, nvmlGpmSupport_t, isSupportedDevice);
+SAME_SIZE(GpmMetric, nvmlGpmMetric_t);
+SAME_PLACE(GpmMetric, code, nvmlGpmMetric_t, nvmlReturn);
+SAME_PLACE(GpmMetric, value, nvmlGpmMetric_t, value);
+SAME_PLACE(GpmRequest, count, nvmlGpmMetricsGet_t, numMetrics);
+SAME_PLACE(GpmRequest, from, nvmlGpmMetricsGet_t, sample1);
+SAME_PLACE(GpmRequest, to, nvmlGpmMetricsGet_t, sample2);
+static_assert(offsetof(abi::GpmMetric, short_name) == offsetof(nvmlGpmMetric_t, metricInfo));
+static_assert(sizeof(abi::GpmRequest) == offsetof(nvmlGpmMetricsGet_t, metrics));
+static_assert(abi::kGpmVersion == NVML_GPM_METRICS_GET_VERSION && abi::kGpmVersion == NVML_GPM_SUPPORT_VERSION);
+
 TEST(NvmlAbi, NumbersAreThoseOfTheHeader) {
   EXPECT_EQ(abi::kNotSupported, NVML_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(abi::kNoPermission, NVML_ERROR_NO_PERMISSION);
@@ -67,6 +79,16 @@ TEST(NvmlAbi, NumbersAreThoseOfTheHeader) {
   EXPECT_EQ(abi::kSmClock, NVML_CLOCK_SM);
   EXPECT_EQ(abi::kMemoryClock, NVML_CLOCK_MEM);
   EXPECT_EQ(abi::kTemperatureOfGpu, NVML_TEMPERATURE_GPU);
+  EXPECT_EQ(abi::kGpmSmUse, static_cast<uint32_t>(NVML_GPM_METRIC_SM_UTIL));
+  EXPECT_EQ(abi::kGpmOccupancy, static_cast<uint32_t>(NVML_GPM_METRIC_SM_OCCUPANCY));
+  EXPECT_EQ(abi::kGpmIntegerUse, static_cast<uint32_t>(NVML_GPM_METRIC_INTEGER_UTIL));
+  EXPECT_EQ(abi::kGpmTensorUse, static_cast<uint32_t>(NVML_GPM_METRIC_ANY_TENSOR_UTIL));
+  EXPECT_EQ(abi::kGpmDramUse, static_cast<uint32_t>(NVML_GPM_METRIC_DRAM_BW_UTIL));
+  EXPECT_EQ(abi::kGpmFp64Use, static_cast<uint32_t>(NVML_GPM_METRIC_FP64_UTIL));
+  EXPECT_EQ(abi::kGpmFp32Use, static_cast<uint32_t>(NVML_GPM_METRIC_FP32_UTIL));
+  EXPECT_EQ(abi::kGpmFp16Use, static_cast<uint32_t>(NVML_GPM_METRIC_FP16_UTIL));
+  EXPECT_EQ(abi::kGpmPcieSent, static_cast<uint32_t>(NVML_GPM_METRIC_PCIE_TX_PER_SEC));
+  EXPECT_EQ(abi::kGpmPcieReceived, static_cast<uint32_t>(NVML_GPM_METRIC_PCIE_RX_PER_SEC));
   EXPECT_EQ(words::kIdle, nvmlClocksThrottleReasonGpuIdle);
   EXPECT_EQ(words::kApplicationClocks, nvmlClocksThrottleReasonApplicationsClocksSetting);
   EXPECT_EQ(words::kPowerCap, nvmlClocksThrottleReasonSwPowerCap);
@@ -111,6 +133,11 @@ SAME_CALL(encoder, nvmlDeviceGetEncoderUtilization);
 SAME_CALL(decoder, nvmlDeviceGetDecoderUtilization);
 SAME_CALL(processes, nvmlDeviceGetComputeRunningProcesses_v3);
 SAME_CALL(process_use, nvmlDeviceGetProcessUtilization);
+SAME_CALL(gpm_support, nvmlGpmQueryDeviceSupport);
+SAME_CALL(gpm_alloc, nvmlGpmSampleAlloc);
+SAME_CALL(gpm_free, nvmlGpmSampleFree);
+SAME_CALL(gpm_sample, nvmlGpmSampleGet);
+SAME_CALL(gpm_metrics, nvmlGpmMetricsGet);
 SAME_CALL(performance_state, nvmlDeviceGetPerformanceState);
 SAME_CALL(persistence, nvmlDeviceGetPersistenceMode);
 SAME_CALL(set_persistence, nvmlDeviceSetPersistenceMode);

@@ -223,6 +223,41 @@ TEST_F(ReaderTest, AnOldLibraryGivesWhatItHas) {
   EXPECT_TRUE(seen.there);
 }
 
+TEST_F(ReaderTest, GpmTellsWhatHappenedBetweenTwoSamples) {
+  NvmlReader one = reader();
+  EXPECT_EQ(look(one).values.count(words::kGpmSmBusy), 0U) << "the first one has none before it";
+  EXPECT_EQ(look(one).values.count(words::kGpmSmBusy), 0U) << "too soon for its counters";
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  const Look seen = look(one);
+  // The stand-in gives each figure's number and 10.
+  const std::pair<const char*, double> expected[] = {
+      {words::kGpmSmBusy, 12},         {words::kGpmOccupancy, 13},
+      {words::kGpmTensor, 15},         {words::kGpmDram, 20},
+      {words::kGpmFp64, 21},           {words::kGpmFp32, 22},
+      {words::kGpmFp16, 23},           {words::kGpmInteger, 14},
+      {words::kPcieSent, 30 * 0x1p20}, {words::kPcieReceived, 31 * 0x1p20}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(seen.values.at(name), value) << name;
+  EXPECT_TRUE(one.not_measured().empty());
+  EXPECT_EQ(one.failed(), 0U);
+}
+
+TEST_F(ReaderTest, GpmIsOffWhereADeviceHasNone) {
+  {
+    const Environment without("FAKE_NVML_GPM", "0");
+    NvmlReader one = reader();
+    EXPECT_TRUE(look(one).there);
+    EXPECT_THAT(one.not_measured().at("gpm"), HasSubstr("not supported"));
+  }
+  const Environment lacking("FAKE_NVML_gpm_fp64", "3");  // one figure of them
+  NvmlReader one = reader();
+  look(one);
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  const Look seen = look(one);
+  EXPECT_EQ(seen.values.count(words::kGpmFp64), 0U);
+  EXPECT_EQ(seen.values.at(words::kGpmFp32), 22);
+  EXPECT_EQ(one.not_measured().count(words::kGpmFp64), 1U);
+}
+
 TEST_F(ReaderTest, ListsThatGrowWhileTheyAreReadAreReadAgain) {
   std::string many;
   for (int pid = 1; pid <= 300; ++pid) many += std::to_string(pid) + ",";
