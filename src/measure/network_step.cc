@@ -92,10 +92,10 @@ Result<std::unique_ptr<NetworkStep>> load_step(engines::Engine& engine, models::
                                                int threads, const std::string& device) {
   const auto shared = std::make_shared<const models::Graph>(std::move(graph));
   if (stage == Stage::kTraining) {
-    if (device != "cpu") return unsupported("stage training: this version trains on the CPU alone");
     engines::TrainOptions options;
     options.batch = batch;
     options.threads = threads;
+    options.device = device;
     options.optimizer = engines::Optimizer::kSgd;
     options.clip_norm = 0;
     STROBE_ASSIGN(std::unique_ptr<engines::Trainer> trainer, engine.train(shared, options));

@@ -132,9 +132,13 @@ struct Bookkeeper : public c10::DeviceAllocator {
 
 TEST_F(Lanes, MemoryIsThatOfTheDevicesAllocatorInAllItsPools) {
   static Bookkeeper allocator;
-  EXPECT_FALSE(device_memory(kDevice)) << "it has no allocator";
-  c10::SetAllocator(kType, &allocator);
-  EXPECT_FALSE(device_memory(kDevice)) << "nothing ran there yet";
+  EXPECT_FALSE(device_memory(kDouble)) << "its allocator does not tell";
+  const struct Usual {
+    c10::Allocator* const allocator = c10::GetAllocator(test::kDoubleType);
+    ~Usual() { c10::SetAllocator(test::kDoubleType, allocator); }
+  } usual;
+  c10::SetAllocator(test::kDoubleType, &allocator);
+  EXPECT_FALSE(device_memory(kDouble)) << "nothing ran there yet";
   allocator.used = true;
   const auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   const auto small = static_cast<size_t>(c10::CachingAllocator::StatType::SMALL_POOL);
@@ -142,14 +146,14 @@ TEST_F(Lanes, MemoryIsThatOfTheDevicesAllocatorInAllItsPools) {
   allocator.stats.allocated_bytes[all].decrease(200);
   allocator.stats.allocated_bytes[small].increase(1);
   allocator.stats.reserved_bytes[all].increase(2048);
-  auto memory = device_memory(kDevice);
+  auto memory = device_memory(kDouble);
   ASSERT_TRUE(memory) << memory.error().to_string();
   EXPECT_EQ(memory->allocated, 500);
   EXPECT_EQ(memory->peak_allocated, 700);
   EXPECT_EQ(memory->reserved, 2048);
   EXPECT_EQ(memory->peak_reserved, 2048);
-  ASSERT_TRUE(reset_device_peak(kDevice));
-  memory = device_memory(kDevice);
+  ASSERT_TRUE(reset_device_peak(kDouble));
+  memory = device_memory(kDouble);
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->peak_allocated, 500);
 }
