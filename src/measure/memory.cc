@@ -78,9 +78,10 @@ Result<int64_t> available_memory() {
 bool tells_of_memory(std::string_view message) {
   std::string lower(message);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  static constexpr std::array kSigns = {
-      "bad_alloc",          "allocate memory",    "out of memory",   "not enough memory", "insufficient memory",
-      "failed to allocate", "could not allocate", "cannot allocate", "can't allocate",    "out_of_memory"};
+  static constexpr std::array kSigns = {"bad_alloc",          "allocate memory",     "out of memory",
+                                        "not enough memory",  "insufficient memory", "failed to allocate",
+                                        "could not allocate", "cannot allocate",     "can't allocate",
+                                        "out_of_memory",      "alloc_failed",        "allocation_failed"};
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](const char* sign) { return lower.find(sign) != std::string::npos; });
 }

@@ -122,6 +122,7 @@ TEST(Memory, MessagesOfAllocators) {
   for (const char* message :
        {"[enforce fail at alloc_cpu.cpp:118] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
         "allocate 9437184000 bytes. Error code 12 (Cannot allocate memory)",
+        "CUDA out of memory. Tried to allocate 2.00 GiB.", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `h`",
         "std::bad_alloc", "OpenCV(4.6.0) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 1 bytes"})
     EXPECT_TRUE(tells_of_memory(message)) << message;
   EXPECT_FALSE(tells_of_memory("Unsupported operation of type: Softmax"));
