@@ -39,7 +39,8 @@ predict::InferenceDevice inference_device(const measure::DeviceCalibration& cali
   device.limits.bandwidth_gb_s = calibration.memory_gbytes;
   device.limits.launch_us = calibration.launch_us;
   // What each engine does with a batch norm or an activation behind a convolution, as `strobe layers --fusion` shows.
-  device.fuses = calibration.engine.starts_with("openvino") || calibration.engine.starts_with("opencv");
+  device.fuses = calibration.engine.starts_with("openvino") || calibration.engine.starts_with("opencv") ||
+                 calibration.engine.starts_with("tensorrt");
   device.queued = calibration.device != "cpu";
   device.copy_gb_s = calibration.copy_gbytes;
   return device;

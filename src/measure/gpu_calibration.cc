@@ -32,7 +32,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-enum class Work : uint8_t { kConv1x1, kConv3x3, kDepthwise, kLinear, kActivation, kLaunch };
+enum class Work : uint8_t { kConv1x1, kConv3x3, kDepthwise, kLinear, kMemory, kLaunch };
 
 // Equal layers one behind the other, between two layers that bring few values to the device and away from it: copies
 // would hide what the layers take.
@@ -46,16 +46,23 @@ struct Chain {
 constexpr Chain kRates[] = {
     {"conv1x1", Work::kConv1x1, 256, 28, 4, 1, 4},     {"conv3x3", Work::kConv3x3, 128, 28, 4, 1, 4},
     {"depthwise", Work::kDepthwise, 256, 28, 4, 1, 5}, {"linear", Work::kLinear, 1024, 1, 64, 1, 4},
-    {"memory", Work::kActivation, 128, 28, 4, 1, 5},
+    {"memory", Work::kMemory, 128, 28, 4, 1, 5},
 };
 constexpr Chain kLaunch = {"launch", Work::kLaunch, 8, 4, 1, 15, 81};
 constexpr double kSlices = 2 * std::size(kRates) + 2 + 2;  // and the launch, and the copies
 
-// number: of the layer. What a launch costs depends on what is launched: a network's usual three take turns.
-models::Operation layer_of(const Chain& chain, int number = 0) {
-  if (chain.work == Work::kLaunch && number % 3 == 1) return models::BatchNorm{};
-  if (chain.work == Work::kLaunch && number % 3 == 2) return models::Activation{models::ActivationKind::kRelu};
-  if (chain.work == Work::kActivation) return models::Activation{models::ActivationKind::kRelu};
+// number: of the layer. What a launch costs depends on what is launched: a network's usual three take turns, and memory
+// is read and written by activations; but not where the engine makes one kernel of them.
+models::Operation layer_of(const Chain& chain, bool fuses, int number = 0) {
+  constexpr models::Activation kRelu{models::ActivationKind::kRelu};
+  if (chain.work == Work::kLaunch && !fuses && number % 3 == 1) return models::BatchNorm{};
+  if (chain.work == Work::kLaunch && !fuses && number % 3 == 2) return kRelu;
+  if (chain.work == Work::kMemory) {
+    if (!fuses) return kRelu;
+    models::Pool pool{.kind = models::Pool::Kind::kAverage, .kernel_h = 3, .kernel_w = 3};
+    pool.pad_top = pool.pad_left = pool.pad_bottom = pool.pad_right = 1;
+    return pool;
+  }
   if (chain.work == Work::kLinear) {
     models::Linear linear;
     linear.out_features = chain.channels;
@@ -71,17 +78,17 @@ models::Operation layer_of(const Chain& chain, int number = 0) {
   return conv;
 }
 
-Result<models::Graph> graph_of(const Chain& chain, int layers) {
+Result<models::Graph> graph_of(const Chain& chain, bool fuses, int layers) {
   models::GraphBuilder build(chain.name);
   const bool linear = chain.work == Work::kLinear;
   STROBE_ASSIGN(models::LayerId last, build.input({linear ? kFewFeatures : chain.channels, 1, 1}));
   if (linear) {
-    STROBE_ASSIGN(last, build.append("first", layer_of(chain), {last}));
+    STROBE_ASSIGN(last, build.append("first", layer_of(chain, fuses), {last}));
   } else {
     STROBE_ASSIGN(last, build.append("first", models::Upsample{chain.side}, {last}));
   }
   for (int i = 0; i < layers; ++i) {
-    STROBE_ASSIGN(last, build.append(fmt::format("layer{}", i), layer_of(chain, i), {last}));
+    STROBE_ASSIGN(last, build.append(fmt::format("layer{}", i), layer_of(chain, fuses, i), {last}));
   }
   if (linear) {
     models::Linear end;
@@ -130,8 +137,8 @@ class Calibrator {
 
   // What one layer more costs.
   Result<double> layer_seconds(const Chain& chain, int64_t batch, double seconds) {
-    STROBE_ASSIGN(models::Graph small, graph_of(chain, chain.few));
-    STROBE_ASSIGN(models::Graph large, graph_of(chain, chain.many));
+    STROBE_ASSIGN(models::Graph small, graph_of(chain, fuses_, chain.few));
+    STROBE_ASSIGN(models::Graph large, graph_of(chain, fuses_, chain.many));
     STROBE_ASSIGN(const double few, time(std::move(small), batch, seconds));
     STROBE_ASSIGN(const double many, time(std::move(large), batch, seconds));
     if (many > few) return (many - few) / (chain.many - chain.few);
@@ -159,9 +166,9 @@ class Calibrator {
     }
     STROBE_ASSIGN(const double layer_s, layer_seconds(chain, batch, slice_s_));
     const auto items = static_cast<double>(batch);
-    if (chain.work == Work::kActivation) return 2 * item_bytes * items / layer_s / 1e9;
-    STROBE_ASSIGN(const models::Graph with, graph_of(chain, 2));
-    STROBE_ASSIGN(const models::Graph without, graph_of(chain, 1));
+    if (chain.work == Work::kMemory) return 2 * item_bytes * items / layer_s / 1e9;
+    STROBE_ASSIGN(const models::Graph with, graph_of(chain, fuses_, 2));
+    STROBE_ASSIGN(const models::Graph without, graph_of(chain, fuses_, 1));
     const auto flop = static_cast<double>(models::graph_cost(with).flop - models::graph_cost(without).flop);
     return flop * items / layer_s / 1e9;
   }
@@ -190,6 +197,7 @@ class Calibrator {
   const double slice_s_;
   const int64_t free_bytes_;
   DeviceCalibration& found_;
+  const bool fuses_ = engine_.name() != "torch";
 };
 
 }  // namespace
