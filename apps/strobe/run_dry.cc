@@ -147,6 +147,9 @@ std::vector<std::string> gpu_notes(const RunFlags& flags, const measure::GpuLook
       "layers that are too small to fill the device are taken to run at its full rate: with small networks and batches "
       "the time is a lower end; a model of measured networks knows better (strobe model profile --device, then model "
       "fit)");
+  if (flags.prep_on_gpu)
+    notes.emplace_back(
+        "--prep-on-gpu: what preparing takes was measured on the CPU, whose cores the run will have for others");
   if (flags.precision != "f32") notes.push_back("the device was calibrated with float32, not with " + flags.precision);
   return notes;
 }

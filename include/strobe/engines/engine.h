@@ -22,7 +22,7 @@
 namespace strobe::engines {
 
 // Raised with every change of this header; a plugin built against another value is refused by the loader.
-inline constexpr int kEngineAbi = 7;
+inline constexpr int kEngineAbi = 8;
 
 enum class Precision : uint8_t { kF32, kBf16, kF16, kInt8 };
 enum class Hint : uint8_t { kLatency, kThroughput };
