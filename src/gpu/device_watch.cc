@@ -152,7 +152,8 @@ void DeviceWatch::sample() {
   double percent = 0;
   bool any = false;
   for (const nvml::ProcessUse& use : process_use_) {
-    if (use.time_us <= seen || use.time_us > latest_us) continue;  // given before, or a slot that was not filled
+    // Given before, or a slot that was not filled.
+    if (use.time_us <= seen || use.time_us > latest_us || !use.possible()) continue;
     any = true;
     use_seen_us_ = std::max(use_seen_us_, use.time_us);
     if (use.pid != *own_pid_) percent += use.sm;

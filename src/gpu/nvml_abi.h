@@ -48,6 +48,8 @@ struct ProcessUse {
   uint32_t pid;
   uint64_t time_us;               // CLOCK_REALTIME
   uint32_t sm, memory, enc, dec;  // percent
+  // The driver gives entries with numbers that cannot be among the others (Syllo/nvtop#110).
+  bool possible() const { return sm <= 100 && memory <= 100 && enc <= 100 && dec <= 100; }
 };
 static_assert(sizeof(ProcessUse) == 32);
 

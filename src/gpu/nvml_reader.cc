@@ -234,7 +234,7 @@ void NvmlReader::read_process_use(const Put& put) {
   bool any_unmatched = false;
   for (const nvml::ProcessUse& use : use_) {
     const auto time = time_of(use.time_us, seen);
-    if (!time) continue;
+    if (!time || !use.possible()) continue;
     process_use_seen_us_ = std::max(process_use_seen_us_, use.time_us);
     if (!processes_.matches(use.pid)) {
       unmatched += use.sm;

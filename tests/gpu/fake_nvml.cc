@@ -286,6 +286,8 @@ EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device, abi::ProcessUse* use, 
   if (now <= last_us) return abi::kNotFound;
   std::vector<abi::ProcessUse> all;
   for (const Held& one : held()) all.push_back({one.pid, now, one.percent, 20, 0, 5});
+  // As the true one does now and then.
+  for (const Held& one : held()) all.push_back({one.pid, now, 1'717'986'918, 20, 0, 5});
   return give(all, count, use);
 }
 
