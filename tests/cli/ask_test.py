@@ -67,8 +67,9 @@ class Ask(Case):
         self.refused(strobe("compare", a, b, "--metric", "frame", "--fail-above", 1.05), "too few samples")
         self.refused(strobe("compare", a, b, "--metric", "operator:aten::conv2"), "did you mean aten::conv2d")
         self.refused(strobe("compare", a, b, "--fail-above", 1.05), "--metric")
-        for value in ("nan", "-1", "0", "inf"):
-            self.refused(strobe("compare", a, b, "--metric", "frame", "--fail-above", value), "expected a ratio above 0")
+        for value, expected in (("-1", "a ratio above 0"), ("0", "a ratio above 0"), ("nan", "a number"),
+                                ("inf", "a finite number")):
+            self.refused(strobe("compare", a, b, "--metric", "frame", "--fail-above", value), "--fail-above", expected)
         self.refused(strobe("idle", a, "--threshold-ns", -1), "0 to 1000000000000")
 
     def test_queries_in_every_format(self):

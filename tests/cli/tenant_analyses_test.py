@@ -76,10 +76,12 @@ class TenantAnalyses(support.Case):
         self.refused(support.strobe("what-if", out, "--scale", "tenant=a:1e300"), "tenant=a:1e300", "at most 1000000")
         self.refused(support.strobe("what-if", out, "--rate", "tenant=a:1e9"), "--rate a", "at most")
         self.refused(support.strobe("forecast", out, "--policy", "fast"), "no policy")
-        self.refused(support.strobe("forecast", out, "--misses", 2), "--misses 2", "0 to 1")
-        for deadline in ("0", "-5", "nan", "inf"):
-            self.refused(support.strobe("deadline", out, "--deadline-ms", deadline),
-                         f"--deadline-ms {deadline}: expected milliseconds above 0")
+        self.refused(support.strobe("forecast", out, "--memory", "1G", "--misses", 2), "--misses 2", "0 to 1")
+        self.refused(support.strobe("forecast", out, "--misses", 0.1), "--misses", "--memory")
+        for deadline, expected in (("0", "milliseconds above 0"), ("-5", "milliseconds above 0"), ("nan", "a number"),
+                                   ("inf", "a finite number")):
+            self.refused(support.strobe("deadline", out, "--deadline-ms", deadline), "--deadline-ms", deadline,
+                         f"expected {expected}")
         bad = self.folder / "bad.yaml"
         bad.write_text(HEAD.replace("fifo", "fastest"))
         self.refused(support.strobe("simulate", bad, "-o", self.folder / "x"), "bad.yaml", "fastest")
