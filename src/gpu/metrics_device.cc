@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 
 #include "gpu/collector.h"
 #include "gpu/cupti_errors.h"
@@ -17,6 +19,14 @@ constexpr int64_t kClockSlack_ns = 1'000'000;
 constexpr uint64_t kMostFailures = 10;  // in a row
 constexpr int kMostImages = 64;         // at one look
 constexpr uint64_t kMostFull = 5;       // looks in a row at a full buffer that gave nothing
+
+// For as long as the process lives: a sampler that is not given back goes on pointing into its configuration.
+void keep(MetricChoice choice) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<MetricChoice>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(choice));
+}
 
 // Chips without a clock of its own for the trigger.
 bool counts_cycles(const std::string& chip) {
@@ -102,7 +112,12 @@ cupti::Code MetricsDevice::call(cupti::Code (*function)(cupti::PmObject*)) const
 }
 
 MetricsDevice::~MetricsDevice() {
-  if (sampling_ != nullptr && !collecting()) call(cupti_.pm_disable);
+  if (sampling_ == nullptr) return;
+  if (collecting()) {
+    keep(std::move(choice_));
+  } else {
+    call(cupti_.pm_disable);
+  }
 }
 
 Result<void> MetricsDevice::start() {

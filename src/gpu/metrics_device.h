@@ -64,7 +64,7 @@ class MetricsDevice {
   const CuptiMetrics& cupti_;
   const CudaDevice device_;
   const std::string chip_;
-  const MetricChoice choice_;
+  MetricChoice choice_;
   const uint64_t period_ns_;
   bool by_cycles_ = false;
   void* sampling_ = nullptr;
