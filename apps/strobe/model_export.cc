@@ -60,7 +60,7 @@ class ModelExport : public Word {
     STROBE_ASSIGN(const models::Graph graph, models::open_graph(network_, open_));
     STROBE_ASSIGN(const std::string file, models::write_onnx(graph, options));
     STROBE_TRY(write_file(output_, file));
-    fmt::print("{}: {}, input {} {}x{}, {} layers, {:.1f} MB{}\n", output_, graph.name, graph.layers.front().name,
+    fmt::print("{}: {}, \"{}\" of {}x{}, {} layers, {:.1f} MB{}\n", output_, graph.name, graph.layers.front().name,
                options.batch > 0 ? std::to_string(options.batch) : "batch", graph.input_shape().to_string(),
                graph.layers.size(), static_cast<double>(file.size()) / 1e6,
                graph.trained ? "" : "; the weights are seeded, not trained");
