@@ -189,7 +189,7 @@ std::vector<KernelTime> KernelClock::take() {
 }
 
 void wait_for(c10::Device device) {
-  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
 }
 
 #ifdef STROBE_TORCH_DEVICE_ALLOCATOR

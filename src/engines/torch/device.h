@@ -92,7 +92,8 @@ class KernelClock {
   std::vector<KernelTime> times_;
 };
 
-// Returns when all work of the device is done, whoever's it is: after loading, which has no lane.
+// Returns when the work that this thread gave to its current stream is done: after loading, which has no lane. Not when
+// the whole device is idle: CUDA refuses that wait while any thread captures a graph, and voids the capture.
 void wait_for(c10::Device device);
 
 // What torch's caching allocator has of the device. Errors: kUnsupported (the CPU, a wheel before 2.9, an allocator
