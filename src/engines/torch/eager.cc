@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <functional>
+#include <mutex>
 
 #include "cuda_graph.h"
 #include "device.h"
@@ -48,10 +49,24 @@ std::vector<std::vector<LayerId>> releases(const models::Graph& graph) {
   return after;
 }
 
+// Held while a graph is made or destroyed: torch 2.11 and older note every graph in one list of the default generator,
+// without a lock, and what libraries do at their first calls or at a graph's end may void another thread's capture.
+std::mutex& graphs_in_making() {
+  static std::mutex one;
+  return one;
+}
+
 class EagerSession : public Session {
  public:
   explicit EagerSession(std::shared_ptr<const Plan> plan)
       : plan_(std::move(plan)), lane_(plan_->device, plan_->priority), clock_(lane_) {}
+  ~EagerSession() override {
+    if (!graph_) return;
+    const std::lock_guard alone(graphs_in_making());
+    graph_.reset();
+  }
+  EagerSession(const EagerSession&) = delete;
+  EagerSession& operator=(const EagerSession&) = delete;
 
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     STROBE_TRY(check_buffers(plan_->ends, inputs, outputs));
@@ -123,6 +138,7 @@ class EagerSession : public Session {
   // What libraries make at their first calls (handles, workspaces, chosen algorithms) is not to be in the graph.
   Result<void> capture(const at::Tensor& input) {
     constexpr int kWarmUps = 2;
+    const std::lock_guard alone(graphs_in_making());
     silent_ = true;
     for (int i = 0; i < kWarmUps; ++i) forward(input);
     silent_ = false;
