@@ -23,6 +23,8 @@ KERNELS = "SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_KERNEL"
 
 
 class GpuCase(Case):
+    TIMEOUT = 120  # seconds of one command
+
     def setUp(self):
         super().setUp()
         self.out = self.folder / "out"
@@ -31,7 +33,7 @@ class GpuCase(Case):
 
     def strobe(self, *arguments, code=0, **environment):
         done = subprocess.run([STROBE, *map(str, arguments)], env={**self.environment, **environment}, text=True,
-                              capture_output=True, timeout=120, check=False)
+                              capture_output=True, timeout=self.TIMEOUT, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 

@@ -56,6 +56,18 @@ std::mutex& graphs_in_making() {
   return one;
 }
 
+// The listener hears nothing for as long as this lives.
+class Silence {
+ public:
+  explicit Silence(bool& silent) : silent_(silent) { silent_ = true; }
+  ~Silence() { silent_ = false; }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  bool& silent_;
+};
+
 class EagerSession : public Session {
  public:
   explicit EagerSession(std::shared_ptr<const Plan> plan)
@@ -139,9 +151,10 @@ class EagerSession : public Session {
   Result<void> capture(const at::Tensor& input) {
     constexpr int kWarmUps = 2;
     const std::lock_guard alone(graphs_in_making());
-    silent_ = true;
-    for (int i = 0; i < kWarmUps; ++i) forward(input);
-    silent_ = false;
+    {
+      const Silence silence(silent_);
+      for (int i = 0; i < kWarmUps; ++i) forward(input);
+    }
     lane_.wait();
     STROBE_ASSIGN(auto graph, make_cuda_graph());
     graph->begin();
