@@ -179,7 +179,7 @@ class Inference(Case):
                 (["--model", "resnet18", "--split-point", "resnet18:layer3", "--infer-on-gpu", "--device-id", "99"],
                  ["cuda:99"]),
                 (["--infer-on-gpu", "--device-id", "100"], ["device 'cuda:100'", "cuda:N"]),
-                (["--infer-on-gpu", "--dry-run"], ["--infer-on-gpu"]),
+                (["--infer-on-gpu", "--dry-run"], ["device cuda:0"]),
                 (["--prep-on-gpu"], ["--prep-on-gpu goes with --infer-on-gpu"]),
                 (["--infer-on-gpu", "--prep-on-gpu", "--device-id", "99"], ["cuda:99"]),
                 (["--infer-on-gpu", "--prep-on-gpu", "--prep-level", "complex"], ["complex", "bilateral"]),

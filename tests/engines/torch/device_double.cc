@@ -31,9 +31,10 @@ void Double::wait(c10::StreamId id) {
   ++streams[id].waits;
   run_held(id);
 }
+// Never destroyed, nor are the blocks: what a stream still holds back at the end has memory of both.
 Double& gpu() {
-  static Double one;
-  return one;
+  static auto* const one = new Double;
+  return *one;
 }
 
 namespace {
@@ -78,8 +79,8 @@ C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
 
 // Memory, on the device or pinned on the host.
 std::map<const char*, size_t>& pinned_blocks() {
-  static std::map<const char*, size_t> blocks;
-  return blocks;
+  static auto* const blocks = new std::map<const char*, size_t>;
+  return *blocks;
 }
 bool is_pinned(const void* at) {
   const auto* byte = static_cast<const char*>(at);
