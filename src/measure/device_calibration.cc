@@ -17,6 +17,7 @@
 #include "measure/gpu_calibration.h"
 #include "measure/gpu_device.h"
 #include "measure/network_step.h"
+#include "measure/timing.h"
 #include "models/cost.h"
 #include "models/graph_builder.h"
 #include "models/seed.h"
@@ -83,18 +84,10 @@ Result<models::Graph> chain_of(const Probe& probe, int layers) {
 
 // Seconds of one run of the chain.
 Result<double> time_chain(engines::Engine& engine, const Probe& probe, int layers, int threads, double seconds) {
-  const auto begin = Clock::now();
+  const auto until = seconds_from_now(seconds);
   STROBE_ASSIGN(models::Graph graph, chain_of(probe, layers));
   STROBE_ASSIGN(const auto step, load_step(engine, std::move(graph), Stage::kInference, probe.batch, threads));
-  for (int i = 0; i < 3; ++i) STROBE_TRY(step->run());
-  std::vector<double> times;
-  constexpr size_t kLeast = 5;
-  while (times.size() < kLeast || seconds_since(begin) < seconds) {
-    const auto start = Clock::now();
-    STROBE_TRY(step->run());
-    times.push_back(seconds_since(start));
-  }
-  return quantile(std::move(times), kFastest);
+  return fastest_seconds([&] { return step->run(); }, until);
 }
 
 Result<void> probe_engine(engines::Engine& engine, const Probe& probe, double slice_s, DeviceCalibration& found) {

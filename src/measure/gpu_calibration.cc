@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <vector>
 
-#include "base/statistics.h"
 #include "gpu/device_watch.h"
 #include "measure/gpu_device.h"
 #include "measure/network_step.h"
+#include "measure/timing.h"
 #include "models/cost.h"
 #include "models/graph_builder.h"
 #include "models/seed.h"
@@ -19,18 +18,11 @@ namespace strobe::measure {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr double kFastest = 0.1;  // quantile of the runs
 constexpr double kLong_s = 5e-4;  // of a layer: enough beside launches, and beyond the device's caches
 constexpr double kLaunches = 20;  // so many launches long at least
 constexpr int64_t kMostBatch = 1 << 16;
 constexpr double kShareOfFree = 0.25;  // of the memory, for the tensors of a chain
 constexpr int64_t kFewFeatures = 16;   // of the first and last values of a chain of linear layers
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 enum class Work : uint8_t { kConv1x1, kConv3x3, kDepthwise, kLinear, kMemory, kLaunch };
 
@@ -121,18 +113,10 @@ class Calibrator {
  private:
   // Seconds of one run: the fastest tenth of those within that time.
   Result<double> time(models::Graph graph, int64_t batch, double seconds) {
-    const auto begin = Clock::now();
+    const auto until = seconds_from_now(seconds);
     STROBE_ASSIGN(const auto step,
                   load_step(engine_, std::move(graph), Stage::kInference, batch, found_.threads, found_.device));
-    for (int i = 0; i < 3; ++i) STROBE_TRY(step->run());
-    std::vector<double> times;
-    constexpr size_t kLeast = 5;
-    while (times.size() < kLeast || seconds_since(begin) < seconds) {
-      const auto start = Clock::now();
-      STROBE_TRY(step->run());
-      times.push_back(seconds_since(start));
-    }
-    return quantile(std::move(times), kFastest);
+    return fastest_seconds([&] { return step->run(); }, until);
   }
 
   // What one layer more costs.

@@ -118,6 +118,24 @@ Summary summarise(const std::vector<double>& values) {
   return summary;
 }
 
+Clock::time_point seconds_from_now(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+Result<double> fastest_seconds(const std::function<Result<void>()>& step, Clock::time_point until) {
+  constexpr int kWarmUps = 3;
+  constexpr size_t kLeast = 5;
+  constexpr double kFastest = 0.1;
+  for (int i = 0; i < kWarmUps; ++i) STROBE_TRY(step());
+  std::vector<double> ms;
+  while (ms.size() < kLeast || Clock::now() < until) {
+    const auto start = Clock::now();
+    STROBE_TRY(step());
+    ms.push_back(ms_since(start));
+  }
+  return quantile(std::move(ms), kFastest) / 1e3;
+}
+
 Result<Timing> time_steps(const std::function<Result<void>()>& step, const TimingOptions& options) {
   Timing timing;
   WarmUp warm_up;

@@ -2,6 +2,7 @@
 // other programs disturbed it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -52,6 +53,12 @@ struct Timing {
   int attempts = 0;
   Interference interference;
 };
+
+std::chrono::steady_clock::time_point seconds_from_now(double seconds);
+
+// Seconds of a step, for rates of a device, which others only make slower: the fastest tenth of the steps until then,
+// after three to warm up; at least five. Errors: the step's.
+Result<double> fastest_seconds(const std::function<Result<void>()>& step, std::chrono::steady_clock::time_point until);
 
 // Errors: the step's.
 Result<Timing> time_steps(const std::function<Result<void>()>& step, const TimingOptions& options);
