@@ -18,7 +18,7 @@ test_packages=(
   gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly liblttng-ust-dev lttng-tools
 )
 torch=torch==2.13.0
-wheels=("openvino==2026.2.1" "plotly==7.1.0" "viztracer==1.1.1" "numpy<2.3")
+engines=("openvino==2026.2.1" "plotly==7.1.0" "viztracer==1.1.1" "numpy<2.3")
 # Programs and headers that `strobe record` is tested with.
 recorded=("nvtx==0.2.17" "nvidia-nvtx==13.5.25" "ittapi==1.2.2")
 # What the Python package is built with, and its tests.
@@ -62,24 +62,29 @@ python=/usr/bin/python3
 if [ ! -x "$deps/venv/bin/python3" ]; then
   "$python" -m venv "$deps/venv"
 fi
-if [ -z "$offline" ]; then
-  echo "setup: Python wheels (LibTorch, OpenVINO, plotly) into $deps/venv" >&2
-  # Each engine is optional: one that cannot be had leaves the others standing.
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "$torch" \
-    || echo "setup: no torch wheel: the engine torch will not be built" >&2
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${wheels[@]}" \
-    || echo "setup: wheels are missing: openvino or the report's plots will not be built" >&2
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${package[@]}" \
-    || echo "setup: no nanobind or pytest wheel: the Python package will not be built" >&2
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${peers[@]}" \
-    || echo "setup: no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" >&2
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${onnx[@]}" \
-    || echo "setup: no onnx or onnxruntime wheel: tests of exported networks skip" >&2
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "${sensors[@]}" "numpy<2.3" \
-    || echo "setup: no mcap, rosbags or cyclonedds wheel: the sensors' tests that need them skip" >&2
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${devkit[@]}" \
-    || echo "setup: no nuscenes-devkit wheel: the tests that compare metrics with it skip" >&2
-  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${recorded[@]}" \
-    || echo "setup: no nvtx or ittapi wheel: the tests of strobe record that need them skip" >&2
+[ -z "$offline" ] || exit 0
+
+# Each engine is optional: wheels that cannot be had leave the others standing, and are asked for again the next time.
+failed=
+wheels() {  # what is missing without them, then what pip is to install
+  local without=$1
+  shift
+  "$deps/venv/bin/pip" install --quiet --disable-pip-version-check "$@" || {
+    echo "setup: $without" >&2
+    failed=1
+  }
+}
+echo "setup: Python wheels (LibTorch, OpenVINO, plotly) into $deps/venv" >&2
+wheels "no torch wheel: the engine torch will not be built" "$torch"
+wheels "wheels are missing: openvino or the report's plots will not be built" "${engines[@]}"
+wheels "no nanobind or pytest wheel: the Python package will not be built" "${package[@]}"
+wheels "no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" --no-deps "${peers[@]}"
+wheels "no onnx or onnxruntime wheel: tests of exported networks skip" "${onnx[@]}"
+wheels "no mcap, rosbags or cyclonedds wheel: the sensors' tests that need them skip" "${sensors[@]}" "numpy<2.3"
+wheels "no nuscenes-devkit wheel: the tests that compare metrics with it skip" --no-deps "${devkit[@]}"
+wheels "no nvtx or ittapi wheel: the tests of strobe record that need them skip" --no-deps "${recorded[@]}"
+if [ -n "$failed" ]; then
+  echo "setup: not everything could be had; the next make asks again (STROBE_SETUP_OFFLINE=1: no asking)" >&2
+else
   touch "$stamp"
 fi
