@@ -1,15 +1,12 @@
 #include "bench/machine_watch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <utility>
 
 #include "bench/figures.h"
-#include "bench/plan.h"
-#include "bench/tool.h"
 
 namespace strobe::bench {
 namespace {
@@ -17,12 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kPeriod = std::chrono::milliseconds(500);
-constexpr int kGpuEvery = 4;  // periods
 constexpr double kMicro = 1e-6, kKhzPerMhz = 1000;
-
-int64_t now_ms() {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::milliseconds(1);
-}
 
 std::optional<uint64_t> number_of(const fs::path& path) {
   std::ifstream file(path);
@@ -47,23 +39,10 @@ std::vector<double> clocks_mhz(const fs::path& root) {
   return out;
 }
 
-double number_in(const std::vector<std::string>& row, size_t at) {
-  return at < row.size() ? std::strtod(row[at].c_str(), nullptr) : 0;
-}
-
 }  // namespace
 
-MachineWatch::MachineWatch(std::vector<int> gpus, fs::path root) : root_(std::move(root)) {
-  for (const int id : gpus) {
-    Gpu gpu;
-    gpu.id = id;
-    gpus_.push_back(std::move(gpu));
-  }
+MachineWatch::MachineWatch(std::vector<int> gpus, fs::path root) : root_(std::move(root)), gpus_(std::move(gpus)) {
   find_domains();
-  if (!find_program("nvidia-smi")) {
-    gpu_answers_ = false;
-    no_gpu_ = "nvidia-smi was not found";
-  }
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -92,11 +71,10 @@ void MachineWatch::find_domains() {
 
 void MachineWatch::watch() {
   std::unique_lock lock(mutex_);
-  for (int round = 0;; ++round) {
+  for (;;) {
     lock.unlock();
     sample_cpu();
     sample_energy();
-    if (round % kGpuEvery == 0) sample_gpus();
     lock.lock();
     if (wake_.wait_for(lock, kPeriod, [this] { return stop_; })) return;
   }
@@ -126,31 +104,6 @@ void MachineWatch::sample_energy() {
   }
 }
 
-void MachineWatch::sample_gpus() {
-  if (!gpu_answers_) return;
-  bool any = false;
-  for (auto& gpu : gpus_) {
-    const auto rows = query_gpus("clocks.gr,clocks.mem,power.draw,name", gpu.id);
-    if (rows.empty() || rows[0].size() < 4) continue;
-    any = true;
-    const double watts = number_in(rows[0], 2);
-    const int64_t now = now_ms();
-    // Trapezoids between samples.
-    if (gpu.samples > 0) gpu.joules += (watts + gpu.last_watts) / 2 * static_cast<double>(now - gpu.last_ms) / 1000;
-    gpu.graphics += number_in(rows[0], 0);
-    gpu.memory += number_in(rows[0], 1);
-    gpu.watts += watts;
-    gpu.name = rows[0][3];
-    gpu.last_watts = watts;
-    gpu.last_ms = now;
-    ++gpu.samples;
-  }
-  if (!any) {
-    gpu_answers_ = false;
-    no_gpu_ = "nvidia-smi shows none of the GPUs of this run";
-  }
-}
-
 Json MachineWatch::finish() {
   {
     const std::lock_guard lock(mutex_);
@@ -161,7 +114,6 @@ Json MachineWatch::finish() {
     thread_.join();
     sample_cpu();
     sample_energy();
-    sample_gpus();
   }
   finished_ = true;
   Json out, missing = Json::object();
@@ -174,18 +126,9 @@ Json MachineWatch::finish() {
     missing["cpu_mhz"] = no_clock_;
   out["cpu_energy_joules"] = domains_.empty() ? Json() : Json(round_ms(joules_));
   if (domains_.empty()) missing["cpu_energy_joules"] = no_energy_;
-  out["gpus"] = Json::array();
-  for (const auto& gpu : gpus_) {
-    if (gpu.samples == 0) continue;
-    const auto count = static_cast<double>(gpu.samples);
-    out["gpus"].push_back({{"id", gpu.id},
-                           {"name", gpu.name},
-                           {"graphics_mhz", round_ms(gpu.graphics / count)},
-                           {"memory_mhz", round_ms(gpu.memory / count)},
-                           {"watts", round_ms(gpu.watts / count)},
-                           {"energy_joules", round_ms(gpu.joules)}});
-  }
-  if (out["gpus"].empty()) missing["gpus"] = no_gpu_;
+  GpuWatch::Seen gpus = gpus_.finish();
+  out["gpus"] = std::move(gpus.gpus);
+  if (!gpus.missing.empty()) missing["gpus"] = std::move(gpus.missing);
   out["not_measured"] = std::move(missing);
   return out;
 }

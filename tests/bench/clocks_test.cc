@@ -107,6 +107,8 @@ TEST_F(ClocksTest, TheMachineIsWatched) {
   EXPECT_EQ(seen["cpu_mhz"]["mean"], 2400.0);
   EXPECT_EQ(seen["gpus"][0]["watts"], 100.0);
   EXPECT_EQ(seen["gpus"][0]["name"], "NVIDIA Test");
+  EXPECT_EQ(seen["gpus"][0]["energy_from"], "power");
+  EXPECT_TRUE(seen["gpus"][0]["throttled_share"].is_null());
   EXPECT_TRUE(seen["not_measured"].empty());
 }
 
