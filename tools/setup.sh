@@ -76,6 +76,9 @@ wheels() {  # what is missing without them, then what pip is to install
 }
 echo "setup: Python wheels (LibTorch, OpenVINO, plotly) into $deps/venv" >&2
 wheels "no torch wheel: the engine torch will not be built" "$torch"
+# A torch for CUDA comes with all of CUDA's headers but these.
+cuda=$("$deps/venv/bin/python3" -c 'import importlib.metadata as m; print(m.version("nvidia-cuda-runtime"))' 2>/dev/null || true)
+[ -z "$cuda" ] || wheels "no nvidia-cuda-crt wheel: torch:graph will not be built" --no-deps "nvidia-cuda-crt==${cuda%.*}.*"
 wheels "wheels are missing: openvino or the report's plots will not be built" "${engines[@]}"
 wheels "no nanobind or pytest wheel: the Python package will not be built" "${package[@]}"
 wheels "no torchvision, safetensors or pycocotools wheel: tests against them will be skipped" --no-deps "${peers[@]}"

@@ -1,9 +1,9 @@
-# NVIDIA's headers of CUPTI, which our own declarations are held against: wheels nvidia-cuda-cupti and
-# nvidia-cuda-runtime (for cuda.h), or an installed toolkit.
+# NVIDIA's headers of CUPTI, which our own declarations are held against: wheels nvidia-cuda-cupti,
+# nvidia-cuda-runtime (for cuda.h) and nvidia-cuda-crt, or an installed toolkit.
 find_path(STROBE_CUPTI_INCLUDE cupti.h
   PATHS ${STROBE_SITE_PACKAGES}/nvidia/cu13/include /usr/local/cuda/include /usr/local/cuda/extras/CUPTI/include)
 find_path(STROBE_CUDA_INCLUDE cuda.h PATHS ${STROBE_SITE_PACKAGES}/nvidia/cu13/include /usr/local/cuda/include)
-if(STROBE_CUPTI_INCLUDE AND STROBE_CUDA_INCLUDE)
+if(STROBE_CUPTI_INCLUDE AND STROBE_CUDA_INCLUDE AND EXISTS ${STROBE_CUDA_INCLUDE}/crt/host_defines.h)
   foreach(abi_test abi_test.cc metrics_abi_test.cc replay_abi_test.cc)
     set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/${abi_test} APPEND PROPERTY
       COMPILE_DEFINITIONS STROBE_HAVE_CUPTI_HEADERS)
