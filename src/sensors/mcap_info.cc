@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "sensors/sha256.h"
+#include "base/sha256.h"
 
 namespace strobe::sensors {
 

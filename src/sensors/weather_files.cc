@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "base/suggest.h"
-#include "sensors/sha256.h"
 
 namespace strobe::sensors {
 

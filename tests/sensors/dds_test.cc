@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/sha256.h"
 #include "sensors/dds_replay.h"
 #include "sensors/ros_messages.h"
-#include "sensors/sha256.h"
 #include "sensors/weather_test_data.h"
 
 namespace strobe::sensors {

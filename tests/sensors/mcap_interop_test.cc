@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "base/sha256.h"
 #include "sensors/mcap_test.h"
-#include "sensors/sha256.h"
 #include "support/test_data.h"
 
 namespace strobe::sensors {

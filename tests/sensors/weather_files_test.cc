@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "sensors/sha256.h"
+#include "base/sha256.h"
 #include "sensors/weather_test_data.h"
 
 namespace strobe::sensors {

@@ -1,4 +1,4 @@
-#include "sensors/sha256.h"
+#include "base/sha256.h"
 
 #include <array>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace strobe::sensors {
+namespace strobe {
 
 namespace {
 
@@ -77,4 +77,4 @@ std::string sha256(std::string_view bytes) {
   return text;
 }
 
-}  // namespace strobe::sensors
+}  // namespace strobe

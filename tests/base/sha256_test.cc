@@ -1,8 +1,8 @@
-#include "sensors/sha256.h"
+#include "base/sha256.h"
 
 #include <gtest/gtest.h>
 
-namespace strobe::sensors {
+namespace strobe {
 namespace {
 
 TEST(Sha256, ExamplesOfTheStandard) {
@@ -30,4 +30,4 @@ TEST(Sha256, EveryLengthAroundABlock) {
 }
 
 }  // namespace
-}  // namespace strobe::sensors
+}  // namespace strobe
