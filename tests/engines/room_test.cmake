@@ -93,6 +93,7 @@ if(TARGET strobe_engine_tensorrt)
   strobe_warnings(strobe_fake_tensorrt)
 
   add_executable(strobe_engine_tensorrt_test ${CMAKE_CURRENT_LIST_DIR}/tensorrt/tensorrt_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/tensorrt/cache_test.cc ${CMAKE_CURRENT_LIST_DIR}/tensorrt/tensorrt_case.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_case.cc ${CMAKE_CURRENT_LIST_DIR}/onnx_file.cc
     ${CMAKE_CURRENT_LIST_DIR}/../models/reference_executor.cc ${CMAKE_CURRENT_LIST_DIR}/../support/places.cc)
   target_include_directories(strobe_engine_tensorrt_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)

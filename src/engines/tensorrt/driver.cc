@@ -11,7 +11,7 @@ namespace strobe::engines::tensorrt_plugin {
 namespace {
 
 constexpr int kNoDevice = 100, kOutOfMemory = 2;
-constexpr int kComputeCapabilityMajor = 75;
+constexpr int kMultiprocessors = 16, kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;  // attributes
 constexpr unsigned kNonBlocking = 1;  // a stream that does not wait for the default one
 
 Result<Driver> open_driver() {
@@ -28,6 +28,8 @@ Result<Driver> open_driver() {
   find(driver.device_get, "cuDeviceGet");
   find(driver.device_name, "cuDeviceGetName");
   find(driver.device_attribute, "cuDeviceGetAttribute");
+  find(driver.device_memory, "cuDeviceTotalMem_v2");
+  find(driver.version, "cuDriverGetVersion");
   find(driver.retain, "cuDevicePrimaryCtxRetain");
   find(driver.push, "cuCtxPushCurrent_v2");
   find(driver.pop, "cuCtxPopCurrent_v2");
@@ -81,7 +83,17 @@ Result<Device> Device::open(const std::string& name) {
   STROBE_TRY(opened->check(opened->device_get(&handle, number), "cuDeviceGet"));
   char model[256] = {};
   if (opened->device_name(model, sizeof model - 1, handle) == 0) device.model_ = model;
-  if (opened->device_attribute(&device.major_, kComputeCapabilityMajor, handle) != 0) device.major_ = 0;
+  const auto attribute = [&](int which) {
+    int value = 0;
+    return opened->device_attribute(&value, which, handle) == 0 ? value : 0;
+  };
+  device.major_ = attribute(kComputeCapabilityMajor);
+  size_t bytes = 0;
+  int cuda = 0;
+  if (opened->device_memory(&bytes, handle) != 0 || opened->version(&cuda) != 0) bytes = 0;
+  device.kind_ =
+      fmt::format("{}, compute capability {}.{}, {} multiprocessors, {} bytes, driver for CUDA {}", device.model_,
+                  device.major_, attribute(kComputeCapabilityMinor), attribute(kMultiprocessors), bytes, cuda);
   STROBE_TRY(opened->check(opened->retain(&device.context_, handle), "the GPU's context"));
   return device;
 }

@@ -23,6 +23,8 @@ struct Driver {
   int (*device_get)(int* device, int number) = nullptr;
   int (*device_name)(char* name, int size, int device) = nullptr;
   int (*device_attribute)(int* value, int attribute, int device) = nullptr;
+  int (*device_memory)(size_t* bytes, int device) = nullptr;
+  int (*version)(int* version) = nullptr;
   int (*retain)(Context* context, int device) = nullptr;
   int (*push)(Context context) = nullptr;
   int (*pop)(Context* context) = nullptr;
@@ -56,11 +58,14 @@ class Device {
   const std::string& name() const { return name_; }    // "cuda:0"
   const std::string& model() const { return model_; }  // "NVIDIA H100 ..."
   bool has_bf16() const { return major_ >= 8; }
+  // All that an engine that was built on it may depend on, in one line: model, compute capability, multiprocessors (a
+  // part of them under MIG and MPS), memory, and the driver's CUDA.
+  const std::string& kind() const { return kind_; }
 
  private:
   const Driver* api_ = nullptr;
   Context context_ = nullptr;
-  std::string name_, model_;
+  std::string name_, model_, kind_;
   int major_ = 0;  // of its compute capability
 };
 

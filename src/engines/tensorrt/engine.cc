@@ -25,11 +25,12 @@ models::OnnxNumber number_of(Precision precision) {
   return models::OnnxNumber::kF32;
 }
 
-Result<Plan> plan_of(const Tensorrt& tensorrt, const ModelSource& source, const LoadOptions& options) {
+Result<Plan> plan_of(const Tensorrt& tensorrt, const Device& device, const ModelSource& source,
+                     const LoadOptions& options) {
   if (const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&source)) {
     STROBE_ASSIGN(const std::string onnx,
                   models::write_onnx(**graph, {.batch = options.batch, .number = number_of(options.precision)}));
-    auto plan = build(tensorrt, {onnx, (*graph)->name, "", true}, options);
+    auto plan = build(tensorrt, device, {onnx, (*graph)->name, "", true}, options);
     if (!plan) return std::move(plan).error().at((*graph)->name);
     return plan;
   }
@@ -38,8 +39,8 @@ Result<Plan> plan_of(const Tensorrt& tensorrt, const ModelSource& source, const 
   const bool onnx = path.extension() == ".onnx";
   if (!onnx && options.precision != Precision::kF32)
     return unsupported("an engine file has the precision that it was built with; ask for f32").at(path.string());
-  auto plan =
-      onnx ? build(tensorrt, {bytes, path.string(), path.string(), false}, options) : deserialize(tensorrt, bytes);
+  auto plan = onnx ? build(tensorrt, device, {bytes, path.string(), path.string(), false}, options)
+                   : deserialize(tensorrt, bytes);
   if (!plan) return std::move(plan).error().at(path.string());
   return plan;
 }
@@ -70,7 +71,7 @@ class TensorrtEngine : public Engine {
     if (!library) return Error(library.error()).at("engine tensorrt");
     STROBE_ASSIGN(Device device, Device::open(options.device));
     const Current current(device);
-    STROBE_ASSIGN(Plan plan, plan_of(*library, source, options));
+    STROBE_ASSIGN(Plan plan, plan_of(*library, device, source, options));
     const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&source);
     auto network = make_network(device, *library, std::move(plan), graph != nullptr ? graph->get() : nullptr, options);
     if (!network && graph == nullptr)

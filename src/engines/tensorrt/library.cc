@@ -71,11 +71,14 @@ Result<Tensorrt> open_tensorrt() {
   Tensorrt found;
   found.path = library->path();
   int32_t (*get_version)() = nullptr;
+  int32_t (*get_build)() = nullptr;
   library->find(get_version, "getInferLibVersion");
   library->find(found.create_builder, "createInferBuilder_INTERNAL");
   library->find(found.create_runtime, "createInferRuntime_INTERNAL");
   if (get_version == nullptr || found.create_builder == nullptr || found.create_runtime == nullptr)
     return unsupported(found.path + ": is no TensorRT that can be used");
+  library->find(get_build, "getInferLibBuildVersion");
+  if (get_build != nullptr) found.build = std::to_string(get_build());
   const int version = get_version();
   found.version = version_text(version);
   if (found.version.substr(0, found.version.find('.')) != std::to_string(NV_TENSORRT_MAJOR))

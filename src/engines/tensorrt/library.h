@@ -14,6 +14,7 @@ namespace strobe::engines::tensorrt_plugin {
 struct Tensorrt {
   std::string path;     // of libnvinfer
   std::string version;  // of the library, "11.1.0"
+  std::string build;    // its number among those of the version; may be empty
 
   std::unique_ptr<nvinfer1::IBuilder> builder() const;
   std::unique_ptr<nvinfer1::IRuntime> runtime() const;

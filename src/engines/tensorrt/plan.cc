@@ -1,12 +1,22 @@
 #include "plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/utsname.h>
 
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
 #include <mutex>
+#include <optional>
+#include <set>
 
+#include "base/file.h"
+#include "base/sha256.h"
+#include "cache.h"
 #include "engines/request.h"
 #include "log.h"
+#include "onnx_weights.h"
 
 namespace strobe::engines::tensorrt_plugin {
 namespace {
@@ -95,19 +105,24 @@ Result<void> set_precision(nvinfer1::IBuilderConfig& config, const OnnxSource& s
 #endif
 }
 
-Result<Plan> deserialize_plan(const Tensorrt& tensorrt, const void* bytes, size_t size, ErrorKind kind) {
+Result<Plan> deserialize_plan(const Tensorrt& tensorrt, std::string_view bytes, ErrorKind kind) {
   const Listening said;
   Plan plan;
   plan.runtime = tensorrt.runtime();
   if (plan.runtime == nullptr) return engine_error("TensorRT's runtime: " + said.errors());
-  plan.engine.reset(plan.runtime->deserializeCudaEngine(bytes, size));
+  plan.engine.reset(plan.runtime->deserializeCudaEngine(bytes.data(), bytes.size()));
   if (plan.engine == nullptr) return Error(kind, said.errors());
+  if (const auto warnings = said.warnings(); !warnings.empty())
+    plan.facts.emplace_back("load_warnings", fmt::format("{}, the first: {}", warnings.size(), warnings.front()));
   return plan;
 }
 
-}  // namespace
+std::string seconds_since(std::chrono::steady_clock::time_point begin) {
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  return fmt::format("{:.3f}", spent.count());
+}
 
-Result<Plan> build(const Tensorrt& tensorrt, const OnnxSource& source, const LoadOptions& options) {
+Result<CachedEngine> build_engine(const Tensorrt& tensorrt, const OnnxSource& source, const LoadOptions& options) {
   const std::lock_guard lock(builder_mutex());
   const Listening said;
   const auto begin = std::chrono::steady_clock::now();
@@ -121,32 +136,134 @@ Result<Plan> build(const Tensorrt& tensorrt, const OnnxSource& source, const Loa
   STROBE_TRY(set_precision(*config, source, options.precision));
   if (!parser->parse(source.bytes.data(), source.bytes.size(), source.path.empty() ? nullptr : source.path.c_str()))
     return parse_error(*parser, said);
-  std::vector<std::string> inputs, outputs;
+  CachedEngine built;
   for (int32_t i = 0; i < network->getNbInputs(); ++i) {
     STROBE_TRY(settle(*network->getInput(i), options));
-    inputs.emplace_back(network->getInput(i)->getName());
+    built.inputs.emplace_back(network->getInput(i)->getName());
   }
-  for (int32_t i = 0; i < network->getNbOutputs(); ++i) outputs.emplace_back(network->getOutput(i)->getName());
+  for (int32_t i = 0; i < network->getNbOutputs(); ++i) built.outputs.emplace_back(network->getOutput(i)->getName());
 
   // Names of layers and of the nodes behind them are kept; it does not slow down what is built.
   config->setProfilingVerbosity(nvinfer1::ProfilingVerbosity::kDETAILED);
   const std::unique_ptr<nvinfer1::IHostMemory> bytes(builder->buildSerializedNetwork(*network, *config));
   if (bytes == nullptr) return engine_error("TensorRT could not build it: " + said.errors());
-  STROBE_ASSIGN(Plan plan, deserialize_plan(tensorrt, bytes->data(), bytes->size(), ErrorKind::kEngine));
-  plan.inputs = std::move(inputs);
-  plan.outputs = std::move(outputs);
-
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  plan.facts.emplace_back("build_s", fmt::format("{:.1f}", spent.count()));
-  plan.facts.emplace_back("engine_mbyte", fmt::format("{:.1f}", static_cast<double>(bytes->size()) / 1e6));
+  built.engine.assign(static_cast<const char*>(bytes->data()), bytes->size());
+  built.facts.emplace_back("build_s", seconds_since(begin));
+  built.facts.emplace_back("engine_mbyte", fmt::format("{:.1f}", static_cast<double>(bytes->size()) / 1e6));
   if (const auto warnings = said.warnings(); !warnings.empty())
-    plan.facts.emplace_back("build_warnings", fmt::format("{}, the first: {}", warnings.size(), warnings.front()));
+    built.facts.emplace_back("build_warnings", fmt::format("{}, the first: {}", warnings.size(), warnings.front()));
+  return built;
+}
+
+Result<Plan> plan_of(const Tensorrt& tensorrt, const CachedEngine& engine, ErrorKind kind) {
+  STROBE_ASSIGN(Plan plan, deserialize_plan(tensorrt, engine.engine, kind));
+  plan.inputs = engine.inputs;
+  plan.outputs = engine.outputs;
+  plan.facts.insert(plan.facts.begin(), engine.facts.begin(), engine.facts.end());
   return plan;
+}
+
+// All that decides about an engine. kRecipe grows with whatever build_engine() asks of TensorRT.
+constexpr int kRecipe = 1;
+Result<std::string> description_of(const Tensorrt& tensorrt, const Device& device, const OnnxSource& source,
+                                   const LoadOptions& options) {
+  struct utsname system {};
+  ::uname(&system);
+  std::string text = fmt::format(
+      "recipe {}, headers {}\nTensorRT {} build {} on {} {}\nGPU {}\nprecision {}, types of {}\nbatch {}, item {}\n"
+      "network {} bytes, sha256 {}\n",
+      kRecipe, header_version(), tensorrt.version, tensorrt.build, system.sysname, system.machine, device.kind(),
+      to_string(options.precision), source.carries_numbers ? "the network" : "the file", options.batch,
+      options.input_shape.empty() ? "as written" : fmt::format("{}", fmt::join(options.input_shape, "x")),
+      source.bytes.size(), sha256(source.bytes));
+  if (source.path.empty()) return text;
+  for (const std::string& name : external_weights(source.bytes)) {
+    STROBE_ASSIGN(const std::string weights, read_file(std::filesystem::path(source.path).parent_path() / name));
+    text += fmt::format("weights {}: {} bytes, sha256 {}\n", name, weights.size(), sha256(weights));
+  }
+  return text;
+}
+
+// What the cache had to say to this load.
+class CacheNotes {
+ public:
+  void add(const Error& error) {
+    const std::string line = one_line(error.to_string(), 1000);
+    text_ += (text_.empty() ? "" : "; ") + line;
+    // Once a process: a cache that cannot be used cannot be for each network.
+    static std::mutex mutex;
+    static std::set<std::string> said;
+    const std::lock_guard lock(mutex);
+    if (said.insert(line).second) std::fprintf(stderr, "strobe: note: TensorRT's engine cache: %s\n", line.c_str());
+  }
+  void tell(Plan& plan, const char* state, const std::string& file) const {
+    plan.facts.emplace_back("engine_cache", state);
+    if (!file.empty()) plan.facts.emplace_back("engine_cache_file", file);
+    if (!text_.empty()) plan.facts.emplace_back("engine_cache_note", text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+// nullopt: it has to be built.
+std::optional<Plan> look_up(const Tensorrt& tensorrt, const EngineCache& cache, const std::string& description,
+                            CacheNotes& notes) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto found = cache.find(description);
+  if (!found) {
+    notes.add(found.error());
+    return std::nullopt;
+  }
+  if (!*found) return std::nullopt;
+  auto plan = plan_of(tensorrt, **found, ErrorKind::kBadData);
+  if (!plan) {
+    notes.add(std::move(plan).error().at(cache.path_of(description).string()));
+    return std::nullopt;
+  }
+  for (auto& [key, value] : plan->facts)
+    if (key == "build_s") key = "built_before_in_s";
+  plan->facts.emplace_back("read_s", seconds_since(begin));
+  return std::move(*plan);
+}
+
+}  // namespace
+
+Result<Plan> build(const Tensorrt& tensorrt, const Device& device, const OnnxSource& source,
+                   const LoadOptions& options) {
+  CacheNotes notes;
+  auto cache = EngineCache::open();
+  if (!cache) notes.add(cache.error());
+  auto description = description_of(tensorrt, device, source, options);
+  if (!cache || *cache == nullptr || !description) {  // weights that cannot be read: the parser says what of it
+    STROBE_ASSIGN(const CachedEngine built, build_engine(tensorrt, source, options));
+    STROBE_ASSIGN(Plan plan, plan_of(tensorrt, built, ErrorKind::kEngine));
+    notes.tell(plan, "off", "");
+    return plan;
+  }
+  const std::string file = (*cache)->path_of(*description).string();
+  auto plan = look_up(tensorrt, **cache, *description, notes);
+  std::optional<EngineCache::Turn> turn;
+  if (!plan) {
+    turn.emplace(**cache);
+    CacheNotes again;  // the same once more
+    plan = look_up(tensorrt, **cache, *description, again);
+  }
+  if (plan) {
+    notes.tell(*plan, "hit", file);
+    return std::move(*plan);
+  }
+  STROBE_ASSIGN(const CachedEngine built, build_engine(tensorrt, source, options));
+  STROBE_ASSIGN(Plan fresh, plan_of(tensorrt, built, ErrorKind::kEngine));
+  const auto kept = (*cache)->keep(*description, built);
+  if (!kept) notes.add(kept.error());
+  notes.tell(fresh, "miss", kept ? file : "");
+  return fresh;
 }
 
 Result<Plan> deserialize(const Tensorrt& tensorrt, std::string_view bytes) {
   if (bytes.empty()) return bad_data("the file is empty, expected a TensorRT engine");
-  auto plan = deserialize_plan(tensorrt, bytes.data(), bytes.size(), ErrorKind::kBadData);
+  auto plan = deserialize_plan(tensorrt, bytes, ErrorKind::kBadData);
   if (!plan)
     return bad_data(
         fmt::format("TensorRT {} cannot run this engine, which must have been built by the same version for "

@@ -1,4 +1,4 @@
-// TensorRT engines: built of ONNX, or read from a file in which one was written down.
+// TensorRT engines: built of ONNX or found in the cache, or read from a file in which one was written down.
 #pragma once
 
 #include <NvInfer.h>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "driver.h"
 #include "library.h"
 #include "strobe/base/result.h"
 #include "strobe/engines/engine.h"
@@ -20,7 +21,7 @@ struct Plan {
   std::shared_ptr<nvinfer1::ICudaEngine> engine;
   // The ends in the network's order, which an engine need not keep; empty for one that was read from a file.
   std::vector<std::string> inputs, outputs;
-  std::vector<std::pair<std::string, std::string>> facts;  // of building it
+  std::vector<std::pair<std::string, std::string>> facts;  // of building or reading it
 };
 
 struct OnnxSource {
@@ -30,10 +31,13 @@ struct OnnxSource {
   bool carries_numbers = true;  // the precision is in the bytes themselves
 };
 
-// Every input gets the batch and what else it leaves open of options.input_shape. The device must be current.
-// Errors: kUsage (a size that the file has otherwise, or leaves open and none was given), kBadData (no ONNX),
-// kUnsupported (an operation that TensorRT lacks: names the node; types other than float32 at the ends), kEngine.
-Result<Plan> build(const Tensorrt& tensorrt, const OnnxSource& source, const LoadOptions& options);
+// Every input gets the batch and what else it leaves open of options.input_shape. What was built before on a device of
+// this kind comes out of the cache (cache.h), what is built goes there; what is in the way of that is said on stderr
+// and in the fact engine_cache_note. The device must be current. Errors: kUsage (a size that the file has otherwise, or
+// leaves open and none was given), kBadData (no ONNX), kUnsupported (an operation that TensorRT lacks: names the node;
+// types other than float32 at the ends), kEngine.
+Result<Plan> build(const Tensorrt& tensorrt, const Device& device, const OnnxSource& source,
+                   const LoadOptions& options);
 
 // Errors: kBadData (no engine, or one of another TensorRT or GPU: TensorRT's own words), kEngine.
 Result<Plan> deserialize(const Tensorrt& tensorrt, std::string_view bytes);

@@ -85,8 +85,19 @@ EXPORTED int cuDeviceGetName(char* name, int size, int) {
   std::snprintf(name, static_cast<size_t>(size), "Stand-in");
   return 0;
 }
-EXPORTED int cuDeviceGetAttribute(int* value, int, int) {
-  *value = static_cast<int>(setting("FAKE_CUDA_MAJOR", 9));
+EXPORTED int cuDeviceGetAttribute(int* value, int attribute, int) {
+  constexpr int kMultiprocessors = 16, kMajor = 75;
+  *value = attribute == kMajor             ? static_cast<int>(setting("FAKE_CUDA_MAJOR", 9))
+           : attribute == kMultiprocessors ? static_cast<int>(setting("FAKE_CUDA_MULTIPROCESSORS", 132))
+                                           : 0;
+  return 0;
+}
+EXPORTED int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  *bytes = size_t{80} << 30;
+  return 0;
+}
+EXPORTED int cuDriverGetVersion(int* version) {
+  *version = static_cast<int>(setting("FAKE_CUDA_VERSION", 13000));
   return 0;
 }
 EXPORTED int cuDevicePrimaryCtxRetain(void** context, int) {

@@ -7,19 +7,24 @@
 // "input"|"output" NAME TYPE EXTENT..., "profile" NAME LEAST... MOST..., "layer" NAME TYPE TACTIC METADATA.
 //
 // The environment changes it: FAKE_TRT_VERSION (of getInferLibVersion), FAKE_TRT_ENGINE_VERSION, FAKE_TRT_GPU,
-// FAKE_TRT_REFUSE (an operation that the parser lacks), FAKE_TRT_NO_BUILD, FAKE_TRT_NO_CONTEXT, FAKE_TRT_NO_RUN.
+// FAKE_TRT_REFUSE (an operation that the parser lacks), FAKE_TRT_NO_BUILD, FAKE_TRT_NO_CONTEXT, FAKE_TRT_NO_RUN,
+// FAKE_TRT_BUILDS (a file that gets a letter of each build), FAKE_TRT_BUILD_MS, FAKE_TRT_PADDING (more bytes an
+// engine).
 #include <NvInfer.h>
 #include <NvOnnxParser.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -315,6 +320,8 @@ std::string write_plan(const Network& network, const Config& config) {
       plan << "\t" << layer.type << "\t" << layer.tactic << "\t" << layer.metadata;
     plan << "\n";
   }
+  if (const int64_t more = setting("FAKE_TRT_PADDING", 0); more > 0)
+    plan << "padding\t" << std::string(static_cast<size_t>(more), 'x') << "\n";
   return plan.str();
 }
 
@@ -355,6 +362,7 @@ bool read_plan(const std::string& bytes, Plan& plan, ILogger& logger) {
   if (gpu != word("FAKE_TRT_GPU", "GH100")) return fails("Target GPU SM mismatch: " + gpu);
   while (std::getline(text, line)) {
     auto words = split(line);
+    if (words[0] == "padding") continue;
     if (words[0] == "layer") {
       words.resize(5);
       plan.layers.push_back({words[1], words[2], words[3], words[4]});
@@ -527,6 +535,9 @@ class Builder : public IBuilder, Counted {
                    "for node\n1_Convolution.)");
         return nullptr;
       }
+      if (const std::string builds = word("FAKE_TRT_BUILDS", ""); !builds.empty())
+        std::ofstream(builds, std::ios::app) << "b" << std::flush;
+      std::this_thread::sleep_for(std::chrono::milliseconds(setting("FAKE_TRT_BUILD_MS", 0)));
       logger.log(ILogger::Severity::kWARNING, "a weight is small");
       logger.log(ILogger::Severity::kINFO, "Detected 1 inputs");
       return new Bytes(write_plan(static_cast<Network&>(network), static_cast<Config&>(config)));
