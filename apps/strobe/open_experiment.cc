@@ -8,9 +8,11 @@
 
 #include "base/file.h"
 #include "engines/loader.h"
+#include "engines/request.h"
 #include "in_child.h"
 #include "report/table_format.h"
 #include "tenants/mps_server.h"
+#include "tenants/spin_task.h"
 #include "tenants/task.h"
 
 namespace strobe::app {
@@ -31,7 +33,7 @@ Result<void> check_source(const tenants::TenantSpec& tenant,
 }
 
 // Whether the engine runs on the device, found out in a process of its own: a framework that has opened a GPU here
-// would be of no use in the cells' processes, which are forks of this one. Errors: those of Engine::precisions_on,
+// would be of no use in the cells' processes, which are forks of this one. Errors: those of engines::check_runs_on,
 // kEngine.
 Result<void> check_device(const std::string& engine, const std::string& device) {
   constexpr int kTimeout = 120;  // s; a framework's first look at a GPU takes some
@@ -39,7 +41,7 @@ Result<void> check_device(const std::string& engine, const std::string& device) 
                                               [&]() -> std::string {
                                                 auto opened = engines::open_engine(engine);
                                                 if (!opened) return opened.error().to_string();
-                                                auto runs = (*opened)->precisions_on(device);
+                                                auto runs = engines::check_runs_on(**opened, device);
                                                 return runs ? "" : runs.error().to_string();
                                               },
                                               kTimeout));
@@ -64,7 +66,7 @@ Result<OpenedExperiment> open_experiment(const ExperimentOptions& options) {
   std::set<std::pair<std::string, std::string>> devices;
   for (const tenants::Cell& cell : experiment->cells)
     for (const tenants::TenantSpec& tenant : cell.spec.tenants)
-      if (tenant.device != "cpu" && devices.emplace(tenant.engine, tenant.device).second)
+      if (!tenants::is_spin(tenant.model) && devices.emplace(tenant.engine, tenant.device).second)
         if (auto there = check_device(tenant.engine, tenant.device); !there)
           return std::move(there).error().at("tenant " + tenant.name).at(options.file);
   std::vector<std::pair<tenants::SourceSpec, std::string>> sources;  // and for which model

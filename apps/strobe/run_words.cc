@@ -98,7 +98,7 @@ std::string prep_filter(const RunFlags& flags, const Words& words) {
 
 Result<void> check_device(const RunFlags& flags, const engines::Engine& engine) {
   STROBE_TRY(engines::check_device_word(flags.device));
-  if (flags.device != "cpu") STROBE_TRY(engine.precisions_on(flags.device));
+  STROBE_TRY(engines::check_runs_on(engine, flags.device));
   if (flags.prep_on_gpu && engine.name() != "torch")
     return unsupported("--prep-on-gpu: engine " + engine.name() + " does not preprocess pictures on a GPU; torch does");
   return {};

@@ -64,6 +64,17 @@ Result<void> check_device_word(const std::string& device) {
   return usage_error("device '" + device + "': expected cpu, or cuda:N with the number of a GPU, e.g. cuda:0");
 }
 
+Result<void> check_runs_on(const Engine& engine, const std::string& device) {
+  if (device != "cpu") {
+    STROBE_TRY(engine.precisions_on(device));
+  } else if (engine.precisions().empty()) {
+    return usage_error("engine " + engine.name() +
+                       " runs on GPUs only, and this was to run on the CPU: --infer-on-gpu, or device: cuda:N of a "
+                       "tenant, names a GPU");
+  }
+  return {};
+}
+
 Result<void> check_request(const Engine& engine, const ModelSource& source, const LoadOptions& options) {
   if (options.batch < 1) return usage_error("batch " + std::to_string(options.batch) + ": must be at least 1");
   if (options.sessions < 1) return usage_error("sessions " + std::to_string(options.sessions) + ": must be at least 1");
@@ -81,12 +92,8 @@ Result<void> check_request(const Engine& engine, const ModelSource& source, cons
   if (on_gpu) {
     STROBE_ASSIGN(precisions, engine.precisions_on(options.device));
   } else {
+    STROBE_TRY(check_runs_on(engine, options.device));
     precisions = engine.precisions();
-    if (precisions.empty())
-      return usage_error(
-          "engine " + engine.name() +
-          " runs on GPUs only, and this was to run on the CPU, as the first part of a split network always "
-          "does: --infer-on-gpu, or device: cuda:N of a tenant, names a GPU");
   }
   if (std::find(precisions.begin(), precisions.end(), options.precision) == precisions.end()) {
     std::vector<std::string_view> names;

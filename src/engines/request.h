@@ -19,6 +19,10 @@ int session_threads(const LoadOptions& options);
 // Whether LoadOptions::device could name a device: "cpu", or "cuda:" and up to two digits. Errors: kUsage.
 Result<void> check_device_word(const std::string& device);
 
+// Whether the engine runs on that device, "cpu" or "cuda:N". Errors: kUsage (an engine for GPUs alone), those of
+// Engine::precisions_on.
+Result<void> check_runs_on(const Engine& engine, const std::string& device);
+
 // Checks numbers, variant, device, precision and the kind of source against what the engine says of itself, and that a
 // file is there. Errors: kUsage, kUnsupported, kNotFound.
 Result<void> check_request(const Engine& engine, const ModelSource& source, const LoadOptions& options);

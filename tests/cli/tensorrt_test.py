@@ -1,10 +1,12 @@
 """Engine tensorrt from outside: refused where it is not built or has no GPU; on stand-ins for TensorRT and the driver
 (tests/engines/tensorrt) a run, its layers, doctor and info."""
+import contextlib
 import csv
 import io
 import json
 import os
 import pathlib
+import sqlite3
 import unittest
 
 from support import STROBE, Case, built_engines, strobe
@@ -26,6 +28,17 @@ class Refused(Case):
         done = strobe("run", "--engine", "tensorrt", "--input", self.made(3), "--model", "person-tiny",
                       "-o", self.folder / "out")
         self.refused(done, "engine tensorrt runs on GPUs only", "--infer-on-gpu")
+
+    def test_a_tenant_on_the_cpu(self):
+        if "tensorrt" not in built_engines():
+            self.skipTest("engine tensorrt is not built")
+        study = self.folder / "study.yaml"
+        study.write_text(f"tenants: [{{name: a, model: person-tiny, engine: tensorrt, source: {self.made(3)}}}]\n")
+        done = strobe("run", study, "-o", self.folder / "out")
+        self.refused(done, "study.yaml: tenant a: engine tensorrt runs on GPUs only", "device: cuda:N")
+        self.assertFalse((self.folder / "out").exists(), "before a cell was begun")
+        study.write_text("tenants: [{name: a, model: 'spin:1ms', engine: tensorrt, rate: 100}]\nduration: 100ms\n")
+        self.assertEqual(strobe("run", study, "-o", self.folder / "out").returncode, 0, "which needs no engine")
 
     def test_without_a_driver_or_its_library(self):
         if "tensorrt" not in built_engines():
@@ -51,7 +64,8 @@ class OnStandIns(Case):
         if "tensorrt" not in built_engines():
             self.skipTest("engine tensorrt is not built")
         self.environment = {**os.environ, "STROBE_CUDA_LIBRARY": str(Refused.driver()),
-                            "STROBE_TENSORRT_LIBRARY": str(STAND_INS)}
+                            "STROBE_TENSORRT_LIBRARY": str(STAND_INS),
+                            "STROBE_TENSORRT_CACHE": str(self.folder / "cache")}
 
     def strobe(self, *arguments):
         done = strobe(*arguments, env=self.environment)
@@ -71,6 +85,27 @@ class OnStandIns(Case):
         fused = next(row for row in rows if row["layers"] == "stem.conv+stem.bn+stem.act")
         self.assertEqual(fused["type"], "CaskConvolution")
         self.assertEqual(float(fused["p50_us"]), 250)  # as the stand-in's profiler says of the first layer
+
+    def test_what_was_built_is_found_again(self):
+        arguments = ["run", "--engine", "tensorrt", "--infer-on-gpu", "--input", self.made(5), "--model", "person-tiny",
+                     "--no-video", "--no-gpu-trace", "--limit-seconds", "0"]
+
+        def run(name):
+            done = strobe(*arguments, "-o", self.folder / name, env=self.environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with contextlib.closing(sqlite3.connect(self.folder / name / "trace.sqlite")) as trace:
+                facts = dict(trace.execute("select name, value from STROBE_FACT"))
+            return done.stderr, facts["engine.engine_cache"], self.strobe("layers", self.folder / name, "--format", "csv")
+
+        noise, state, layers = run("first")
+        self.assertEqual((noise, state), ("", "miss"))
+        self.assertEqual(run("second")[1:], ("hit", layers))
+        file, = (self.folder / "cache").glob("*.strobe-engine")
+        file.write_bytes(file.read_bytes()[:-100])
+        noise, state, again = run("third")
+        self.assertEqual((state, again), ("miss", layers))
+        self.assertRegex(noise, r"\Astrobe: note: TensorRT's engine cache: .*: is damaged or none of Strobe's\n\Z")
+        self.assertEqual(run("fourth")[1:], ("hit", layers))
 
     def test_an_engine_file(self):
         version = self.version()
