@@ -27,6 +27,8 @@ std::string try_nvml() {
     gpu::NvmlReader reader(*nvml, device, numbers);
     const std::string name = "GPU " + std::to_string(device.index);
     if (!reader.read([](int64_t, const char*, double, uint32_t) {})) return "-" + name + ": " + reader.lost();
+    if (const size_t parts = device.instances.size(); parts > 0)
+      line += "; " + name + " in MIG mode, " + std::to_string(parts) + (parts == 1 ? " instance" : " instances");
     for (const auto& [figure, why] : reader.not_measured())
       missing[figure] += (missing[figure].empty() ? "" : ", ") + name;
   }

@@ -170,6 +170,23 @@ Clocks clocks_of(const Device& device, const Stretch& stretch) {
   return clocks;
 }
 
+// A line for each GPU instance of a device under MIG: what the table's row, of the whole device, cannot say.
+void note_instances(int gpu, const Device& device, const Stretch& stretch, Table& table) {
+  constexpr std::string_view kPrefix = "mig.";
+  for (const auto& [name, curve] : device.figures) {
+    const size_t end = name.find('.', kPrefix.size());
+    if (!name.starts_with(kPrefix) || end == std::string::npos || name.substr(end + 1) != words::kMemoryUsed) continue;
+    const std::string instance = name.substr(0, end + 1);
+    const auto most = highest(within(&curve, stretch));
+    if (!most) continue;
+    std::string line = fmt::format("GPU {}, MIG instance {}: {:.0f} MiB used at most", gpu,
+                                   name.substr(kPrefix.size(), end - kPrefix.size()), *most / (1 << 20));
+    if (const auto busy = mean(within(device.find(instance + words::kGpmSmBusy), stretch)))
+      line += fmt::format(", its SMs at work {:.1f} %", *busy);
+    table.notes.push_back(std::move(line));
+  }
+}
+
 }  // namespace
 
 Stretch measured_stretch(const trace::Timeline& timeline) {
@@ -222,6 +239,7 @@ Table gpu_use(const trace::Timeline& timeline, const Stretch& stretch) {
           fmt::format("GPU {}: its SM clock moved between {:.0f} and {:.0f} MHz while it worked ({:.0f} %): times of "
                       "this run are those of changing clocks (--maximize_clocks holds them)",
                       gpu, *clocks.low, *clocks.high, 100 * (*clocks.high - *clocks.low) / *clocks.high));
+    note_instances(gpu, device, stretch, table);
     if (const auto lost = timeline.facts.find(fmt::format("gpu.{}.lost", gpu)); lost != timeline.facts.end())
       table.notes.push_back(fmt::format("GPU {} was lost while it was sampled: {}", gpu, lost->second));
   }

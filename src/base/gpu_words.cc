@@ -26,6 +26,13 @@ std::string clock_reasons_text(uint64_t reasons) {
   return text;
 }
 
+std::string of_instance(unsigned gpu_instance, std::string_view name) {
+  return "mig." + std::to_string(gpu_instance) + "." + std::string(name);
+}
+std::string of_instance(unsigned gpu_instance, unsigned compute_instance, std::string_view name) {
+  return of_instance(gpu_instance, std::to_string(compute_instance) + "." + std::string(name));
+}
+
 std::optional<std::pair<int, std::string_view>> parse_counter(std::string_view name) {
   constexpr std::string_view kPrefix = "gpu.";
   if (!name.starts_with(kPrefix)) return std::nullopt;

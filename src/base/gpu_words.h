@@ -66,6 +66,11 @@ inline constexpr const char* kReplayBlock = "block";
 inline constexpr const char* kUnmatchedMemory = "unmatched_processes_memory_bytes";
 inline constexpr const char* kUnmatchedSm = "unmatched_processes_sm_percent";
 
+// The name of a figure of a part of a device under MIG: "mig.GI.NAME" of a GPU instance, "mig.GI.CI.NAME" of a compute
+// instance in it. NAME: one of the above.
+std::string of_instance(unsigned gpu_instance, std::string_view name);
+std::string of_instance(unsigned gpu_instance, unsigned compute_instance, std::string_view name);
+
 // Why the clocks are what they are, in the bits of NVML and CUPTI.
 enum ClockReason : uint64_t {
   kIdle = 0x1,

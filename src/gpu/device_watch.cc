@@ -32,15 +32,22 @@ Result<std::unique_ptr<DeviceWatch>> DeviceWatch::open(int number) {
   auto nvml = Nvml::open();
   if (!nvml) return unsupported(nvml.error().to_string());
   STROBE_ASSIGN(const Nvml::Devices listed, nvml->devices(nullptr, nullptr));
-  const auto found = std::find_if(listed.list.begin(), listed.list.end(),
-                                  [&](const NvmlDevice& one) { return one.uuid_bytes() == cuda->uuid; });
-  if (found == listed.list.end())
-    return unsupported(name + ": NVML lists no device with its id (a part of one, under MIG?)");
-  return std::unique_ptr<DeviceWatch>(new DeviceWatch(std::move(*nvml), *cuda, *found));
+  for (const NvmlDevice& device : listed.list) {
+    std::optional<NvmlInstance> its;
+    for (const NvmlInstance& one : device.instances)
+      if (uuid_bytes(one.uuid) == cuda->uuid) its = one;
+    if (its || device.uuid_bytes() == cuda->uuid)
+      return std::unique_ptr<DeviceWatch>(new DeviceWatch(std::move(*nvml), *cuda, device, std::move(its)));
+  }
+  return unsupported(name + ": NVML lists no device with its id");
 }
 
-DeviceWatch::DeviceWatch(Nvml nvml, CudaDevice cuda, NvmlDevice device)
-    : nvml_(std::move(nvml)), cuda_(std::move(cuda)), device_(std::move(device)) {
+DeviceWatch::DeviceWatch(Nvml nvml, CudaDevice cuda, NvmlDevice device, std::optional<NvmlInstance> instance)
+    : nvml_(std::move(nvml)),
+      cuda_(std::move(cuda)),
+      device_(std::move(device)),
+      instance_(std::move(instance)),
+      of_program_(instance_ ? instance_->handle : device_.handle) {
   numbers_are_ours_ = ProcessNumbers("/proc").are_ours();
   if (list_processes())
     for (const nvml::Process& process : processes_) were_there_.insert(process.pid);
@@ -60,13 +67,13 @@ std::map<std::string, std::string> DeviceWatch::facts() const {
   };
   const std::string& name = cuda_.name.empty() ? device_.name : cuda_.name;
   if (!name.empty()) all["name"] = name;
-  if (!device_.uuid.empty()) all["uuid"] = device_.uuid;
+  if (const std::string& uuid = instance_ ? instance_->uuid : device_.uuid; !uuid.empty()) all["uuid"] = uuid;
   all["driver"] = nvml_.driver_version();
   put("processors", cuda_.processors);
   if (cuda_.capability > 0)
     all["compute_capability"] = std::to_string(cuda_.capability / 10) + "." + std::to_string(cuda_.capability % 10);
   constexpr int64_t kMib = 1 << 20;
-  if (nvml::Memory memory{}; nvml_->memory != nullptr && nvml_->memory(device_.handle, &memory) == nvml::kSuccess)
+  if (nvml::Memory memory{}; nvml_->memory != nullptr && nvml_->memory(of_program_, &memory) == nvml::kSuccess)
     put("memory_mib", static_cast<int64_t>(memory.total) / kMib);
   ask("sm_clock_mhz_max", nvml_->max_clock, 1, static_cast<int>(nvml::kSmClock));
   ask("memory_clock_mhz_max", nvml_->max_clock, 1, static_cast<int>(nvml::kMemoryClock));
@@ -76,7 +83,7 @@ std::map<std::string, std::string> DeviceWatch::facts() const {
 
 bool DeviceWatch::list_processes() {
   return nvml_->processes != nullptr && read_nvml_list(processes_, [&](unsigned* count, nvml::Process* entries) {
-                                          return nvml_->processes(device_.handle, count, entries);
+                                          return nvml_->processes(of_program_, count, entries);
                                         }) == nvml::kSuccess;
 }
 
@@ -101,11 +108,11 @@ DeviceMoment DeviceWatch::memory() {
   DeviceMoment moment;
   nvml::MemoryV2 newer{.version = nvml::kMemoryVersion, .total = 0, .reserved = 0, .free = 0, .used = 0};
   nvml::Memory older{};
-  if (nvml_->memory_v2 != nullptr && nvml_->memory_v2(device_.handle, &newer) == nvml::kSuccess) {
+  if (nvml_->memory_v2 != nullptr && nvml_->memory_v2(of_program_, &newer) == nvml::kSuccess) {
     moment.total = static_cast<int64_t>(newer.total);
     moment.used = static_cast<int64_t>(newer.used);
     moment.free = static_cast<int64_t>(newer.free);
-  } else if (nvml_->memory != nullptr && nvml_->memory(device_.handle, &older) == nvml::kSuccess) {
+  } else if (nvml_->memory != nullptr && nvml_->memory(of_program_, &older) == nvml::kSuccess) {
     moment.total = static_cast<int64_t>(older.total);
     moment.used = static_cast<int64_t>(older.used);
     moment.free = static_cast<int64_t>(older.free);

@@ -34,9 +34,9 @@ struct DeviceUse {
 
 class DeviceWatch {
  public:
-  // The device "cuda:NUMBER" of this process. Initialises the driver, but makes no context; to be opened before the
-  // process has one. Errors: kUnsupported (no driver, no such device, no NVML, a device that NVML does not list, as a
-  // part of one under MIG).
+  // The device "cuda:NUMBER" of this process, under MIG an instance: memory and processes are then the instance's,
+  // clocks those of the whole device. Initialises the driver, but makes no context; to be opened before the process has
+  // one. Errors: kUnsupported (no driver, no such device, no NVML, a device that NVML does not list).
   static Result<std::unique_ptr<DeviceWatch>> open(int number);
 
   // "name", "uuid", "memory_mib", "driver", "processors", "compute_capability", "sm_clock_mhz_max",
@@ -50,13 +50,15 @@ class DeviceWatch {
   DeviceUse use() const;
 
  private:
-  DeviceWatch(Nvml nvml, CudaDevice cuda, NvmlDevice device);
+  DeviceWatch(Nvml nvml, CudaDevice cuda, NvmlDevice device, std::optional<NvmlInstance> instance);
   bool list_processes();  // into processes_
   void find_own();
 
   const Nvml nvml_;
   const CudaDevice cuda_;
   const NvmlDevice device_;
+  const std::optional<NvmlInstance> instance_;
+  const nvml::Device of_program_;  // the instance, or the device
   std::vector<nvml::Process> processes_;
   std::vector<nvml::ProcessUse> process_use_;
   std::set<uint32_t> were_there_;    // when the watch was opened

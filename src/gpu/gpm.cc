@@ -33,7 +33,8 @@ Gpm::~Gpm() {
 
 nvml::Code Gpm::start() {
   if (nvml_->gpm_support == nullptr || nvml_->gpm_alloc == nullptr || nvml_->gpm_free == nullptr ||
-      nvml_->gpm_sample == nullptr || nvml_->gpm_metrics == nullptr)
+      nvml_->gpm_sample == nullptr || nvml_->gpm_metrics == nullptr ||
+      (gpu_instance_ && nvml_->gpm_instance_sample == nullptr))
     return nvml::kFunctionNotFound;
   nvml::GpmSupport support{.version = nvml::kGpmVersion, .supported = 0};
   if (const nvml::Code code = nvml_->gpm_support(device_, &support); code != nvml::kSuccess) return code;
@@ -49,7 +50,8 @@ nvml::Code Gpm::start() {
 nvml::Code Gpm::read(int64_t now_ns, const std::function<void(const GpmFigure&, nvml::Code, double)>& put) {
   if (samples_[1] == nullptr || (sampled_ns_ != 0 && now_ns - sampled_ns_ < kLeast_ns)) return nvml::kSuccess;
   // Into the older one, which is then the newer one.
-  const nvml::Code code = nvml_->gpm_sample(device_, samples_[1]);
+  const nvml::Code code = gpu_instance_ ? nvml_->gpm_instance_sample(device_, *gpu_instance_, samples_[1])
+                                        : nvml_->gpm_sample(device_, samples_[1]);
   if (code != nvml::kSuccess) return code;
   std::swap(samples_[0], samples_[1]);
   const bool first = std::exchange(sampled_ns_, now_ns) == 0;

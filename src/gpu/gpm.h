@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "gpu/nvml.h"
@@ -19,7 +20,9 @@ const std::vector<GpmFigure>& gpm_figures();
 
 class Gpm {
  public:
-  Gpm(const Nvml& nvml, nvml::Device device) : nvml_(nvml), device_(device) {}
+  // gpu_instance: under MIG, the part of the device whose counters are meant.
+  Gpm(const Nvml& nvml, nvml::Device device, std::optional<unsigned> gpu_instance = {})
+      : nvml_(nvml), device_(device), gpu_instance_(gpu_instance) {}
   Gpm(const Gpm&) = delete;
   Gpm& operator=(const Gpm&) = delete;
   ~Gpm();
@@ -33,6 +36,7 @@ class Gpm {
  private:
   const Nvml& nvml_;
   const nvml::Device device_;
+  const std::optional<unsigned> gpu_instance_;
   nvml::GpmSample samples_[2] = {};  // the newest one is the first
   int64_t sampled_ns_ = 0;
   std::vector<std::byte> request_;  // an nvml::GpmRequest and its figures

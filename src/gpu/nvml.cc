@@ -12,7 +12,7 @@
 namespace strobe::gpu {
 namespace {
 
-constexpr std::string_view kGpuPrefix = "GPU-", kMigPrefix = "MIG-", kOldMigPrefix = "MIG-GPU-";
+constexpr std::string_view kGpuPrefix = "GPU-", kMigPrefix = "MIG-";
 
 NvmlFunctions find_functions(const Library& library) {
   NvmlFunctions found{};
@@ -26,10 +26,13 @@ NvmlFunctions find_functions(const Library& library) {
   find(found.driver_version, "nvmlSystemGetDriverVersion");
   find(found.count, "nvmlDeviceGetCount_v2");
   find(found.by_index, "nvmlDeviceGetHandleByIndex_v2");
-  find(found.by_uuid, "nvmlDeviceGetHandleByUUID");
-  find(found.parent_of_mig, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
   find(found.uuid, "nvmlDeviceGetUUID");
   find(found.name, "nvmlDeviceGetName");
+  find(found.most_instances, "nvmlDeviceGetMaxMigDeviceCount");
+  find(found.instance_by_index, "nvmlDeviceGetMigDeviceHandleByIndex");
+  find(found.gpu_instance, "nvmlDeviceGetGpuInstanceId");
+  find(found.compute_instance, "nvmlDeviceGetComputeInstanceId");
+  find(found.attributes, "nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes");
   find(found.utilization, "nvmlDeviceGetUtilizationRates");
   find(found.samples, "nvmlDeviceGetSamples");
   find(found.memory, "nvmlDeviceGetMemoryInfo");
@@ -49,6 +52,7 @@ NvmlFunctions find_functions(const Library& library) {
   find(found.gpm_alloc, "nvmlGpmSampleAlloc");
   find(found.gpm_free, "nvmlGpmSampleFree");
   find(found.gpm_sample, "nvmlGpmSampleGet");
+  find(found.gpm_instance_sample, "nvmlGpmMigSampleGet");
   find(found.gpm_metrics, "nvmlGpmMetricsGet");
   find(found.performance_state, "nvmlDeviceGetPerformanceState");
   find(found.persistence, "nvmlDeviceGetPersistenceMode");
@@ -89,21 +93,33 @@ std::vector<std::string> words(std::string_view text) {
   return list;
 }
 
+// As CUDA_VISIBLE_DEVICES names it, today and (MIG-GPU-<uuid>/instance/instance) for older drivers.
+bool is_called(const NvmlInstance& one, const NvmlDevice& device, std::string_view word) {
+  return word == one.uuid || word == "MIG-" + device.uuid + "/" + std::to_string(one.gpu_instance) + "/" +
+                                         std::to_string(one.compute_instance);
+}
+
 }  // namespace
 
-std::array<uint64_t, 2> NvmlDevice::uuid_bytes() const {
+std::optional<std::array<uint64_t, 2>> uuid_bytes(std::string_view uuid) {
+  if (!uuid.starts_with(kGpuPrefix) && !uuid.starts_with(kMigPrefix)) return std::nullopt;
   uint8_t bytes[16] = {};
   size_t digits = 0;
-  for (size_t i = uuid.starts_with(kGpuPrefix) ? kGpuPrefix.size() : uuid.size(); i < uuid.size() && digits < 32; ++i) {
+  for (size_t i = kGpuPrefix.size(); i < uuid.size() && digits < 32; ++i) {
     if (uuid[i] == '-') continue;
     uint8_t digit = 0;
     if (std::from_chars(&uuid[i], &uuid[i] + 1, digit, 16).ec != std::errc{}) break;
     bytes[digits / 2] = static_cast<uint8_t>(bytes[digits / 2] << 4U | digit);
     ++digits;
   }
-  std::array<uint64_t, 2> both{~uint64_t{0}, index};
-  if (digits == 32) std::memcpy(both.data(), bytes, sizeof bytes);
+  if (digits != 32) return std::nullopt;
+  std::array<uint64_t, 2> both{};
+  std::memcpy(both.data(), bytes, sizeof bytes);
   return both;
+}
+
+std::array<uint64_t, 2> NvmlDevice::uuid_bytes() const {
+  return gpu::uuid_bytes(uuid).value_or(std::array<uint64_t, 2>{~uint64_t{0}, index});
 }
 
 Result<Nvml> Nvml::open() {
@@ -140,18 +156,49 @@ Result<Nvml::Devices> Nvml::visible_devices() const {
   return devices(std::getenv("CUDA_VISIBLE_DEVICES"), std::getenv("CUDA_DEVICE_ORDER"));
 }
 
+std::vector<NvmlInstance> Nvml::instances(nvml::Device device, unsigned most) const {
+  constexpr unsigned kMost = 64;  // more than any device has; of a number that the library announces
+  std::vector<NvmlInstance> list;
+  for (unsigned i = 0; i < std::min(most, kMost); ++i) {
+    NvmlInstance one;
+    // Numbers have gaps where instances were taken away.
+    if (functions_.instance_by_index(device, i, &one.handle) != nvml::kSuccess ||
+        functions_.gpu_instance(one.handle, &one.gpu_instance) != nvml::kSuccess ||
+        functions_.compute_instance(one.handle, &one.compute_instance) != nvml::kSuccess)
+      continue;
+    one.uuid = text_of(functions_.uuid, one.handle);
+    one.name = text_of(functions_.name, one.handle);
+    if (nvml::Attributes about{};
+        functions_.attributes != nullptr && functions_.attributes(one.handle, &about) == nvml::kSuccess)
+      one.processors = about.processors;
+    if (nvml::Memory memory{}; functions_.memory != nullptr && functions_.memory(one.handle, &memory) == nvml::kSuccess)
+      one.memory_bytes = memory.total;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
 Result<Nvml::Devices> Nvml::devices(const char* visible, const char* order) const {
   unsigned count = 0;
   if (const nvml::Code code = functions_.count(&count); code != nvml::kSuccess) return unsupported(nvml_error(code));
   Devices all;
   for (unsigned i = 0; i < count; ++i) {
-    NvmlDevice device{.index = i, .uuid = {}, .name = {}};
+    NvmlDevice device{.index = i, .uuid = {}, .name = {}, .instances = {}};
     if (const nvml::Code code = functions_.by_index(i, &device.handle); code != nvml::kSuccess) {
       all.notes.push_back("GPU " + std::to_string(i) + " does not answer: " + nvml_error(code));
       continue;
     }
     device.uuid = text_of(functions_.uuid, device.handle);
     device.name = text_of(functions_.name, device.handle);
+    const NvmlFunctions& has = functions_;
+    if (unsigned most = 0; has.instance_by_index != nullptr && has.gpu_instance != nullptr &&
+                           has.compute_instance != nullptr && has.most_instances != nullptr &&
+                           has.most_instances(device.handle, &most) == nvml::kSuccess && most > 0) {
+      device.instances = instances(device.handle, most);
+      if (device.instances.empty())
+        all.notes.push_back("GPU " + std::to_string(i) +
+                            " is in MIG mode and shows no instance: nothing can run on it");
+    }
     all.list.push_back(std::move(device));
   }
   if (all.list.empty()) return unsupported(all.notes.empty() ? "NVML shows no device" : all.notes.front());
@@ -167,6 +214,7 @@ Result<Nvml::Devices> Nvml::devices(const char* visible, const char* order) cons
   };
   for (const std::string& word : words(visible)) {
     const NvmlDevice* device = nullptr;
+    const NvmlInstance* part = nullptr;
     if (const auto at = number(word)) {
       if (!bus_order && !alike) {
         all.notes.emplace_back(
@@ -175,22 +223,23 @@ Result<Nvml::Devices> Nvml::devices(const char* visible, const char* order) cons
         return all;
       }
       device = find([&](const NvmlDevice& one) { return one.index == *at; });
-    } else if (word.starts_with(kOldMigPrefix)) {  // MIG-GPU-<uuid>/instance/instance
-      const std::string uuid = word.substr(kMigPrefix.size(), word.find('/') - kMigPrefix.size());
-      device = find([&](const NvmlDevice& one) { return one.uuid == uuid; });
     } else if (word.starts_with(kMigPrefix)) {
-      nvml::Device part = nullptr, whole = nullptr;
-      if (functions_.by_uuid != nullptr && functions_.parent_of_mig != nullptr &&
-          functions_.by_uuid(word.c_str(), &part) == nvml::kSuccess &&
-          functions_.parent_of_mig(part, &whole) == nvml::kSuccess)
-        device = find([&](const NvmlDevice& one) { return one.handle == whole; });
+      for (const NvmlDevice& one : all.list)
+        for (const NvmlInstance& instance : one.instances)
+          if (is_called(instance, one, word)) device = &one, part = &instance;
     } else if (word.starts_with(kGpuPrefix)) {  // its beginning is enough
       device = find([&](const NvmlDevice& one) { return one.uuid.starts_with(word); });
     }
     if (device == nullptr) break;  // as CUDA does: what stands behind a wrong one does not count
-    if (std::none_of(chosen.list.begin(), chosen.list.end(),
-                     [&](const NvmlDevice& one) { return one.index == device->index; }))
-      chosen.list.push_back(*device);
+    auto taken = std::find_if(chosen.list.begin(), chosen.list.end(),
+                              [&](const NvmlDevice& one) { return one.index == device->index; });
+    if (taken == chosen.list.end()) {
+      taken = chosen.list.insert(taken, *device);
+      if (part != nullptr) taken->instances.clear();
+    }
+    if (part != nullptr && std::none_of(taken->instances.begin(), taken->instances.end(),
+                                        [&](const NvmlInstance& one) { return one.handle == part->handle; }))
+      taken->instances.push_back(*part);
   }
   if (chosen.list.empty())
     return unsupported("CUDA_VISIBLE_DEVICES leaves none of " + std::to_string(all.list.size()) + " devices: \"" +

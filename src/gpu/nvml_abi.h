@@ -10,6 +10,7 @@ namespace strobe::gpu::nvml {
 using Code = int;  // 0: done; cupti_errors.h
 inline constexpr Code kSuccess = 0;
 inline constexpr Code kUninitialized = 1;
+inline constexpr Code kInvalidArgument = 2;
 inline constexpr Code kNotSupported = 3;
 inline constexpr Code kNoPermission = 4;
 inline constexpr Code kNotFound = 6;
@@ -43,6 +44,13 @@ struct Process {
 };
 static_assert(sizeof(Process) == 24);
 inline constexpr uint64_t kNotAvailable = ~uint64_t{0};
+
+// Of a compute instance under MIG.
+struct Attributes {
+  uint32_t processors, copy_engines, decoders, encoders, jpeg, optical_flow, gpu_slices, compute_slices;
+  uint64_t memory_mib;
+};
+static_assert(sizeof(Attributes) == 40);
 
 struct ProcessUse {
   uint32_t pid;

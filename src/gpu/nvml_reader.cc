@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 
 #include "base/gpu_words.h"
 #include "gpu/cupti_errors.h"
@@ -45,6 +46,15 @@ bool ProcessNumbers::matches(uint32_t pid) {
   return known_[pid] = uses_device;
 }
 
+NvmlReader::Part::Part(const Nvml& nvml, nvml::Device device, const NvmlInstance& instance)
+    : handle(instance.handle),
+      memory(gpu_words::of_instance(instance.gpu_instance, gpu_words::kMemoryUsed)),
+      gpm(gpu_words::of_instance(instance.gpu_instance, kGpm)),
+      counters(nvml, device, instance.gpu_instance) {
+  for (const GpmFigure& figure : gpu::gpm_figures())
+    gpm_figures.push_back(gpu_words::of_instance(instance.gpu_instance, figure.name));
+}
+
 NvmlReader::NvmlReader(const Nvml& nvml, const NvmlDevice& device, ProcessNumbers& processes)
     : nvml_(nvml), device_(device), processes_(processes), gpm_(nvml_, device_.handle) {
   use_told_ns_ = memory_use_told_ns_ = read_clock(CLOCK_MONOTONIC);
@@ -53,9 +63,19 @@ NvmlReader::NvmlReader(const Nvml& nvml, const NvmlDevice& device, ProcessNumber
   if (nvml_->memory != nullptr && nvml_->memory(device_.handle, &memory) == nvml::kSuccess)
     memory_bytes_ = memory.total;
   answered(kGpm, gpm_.start());
+  std::set<unsigned> known;
+  for (const NvmlInstance& one : device_.instances) {
+    lists_.push_back(
+        {one.handle, gpu_words::of_instance(one.gpu_instance, one.compute_instance, gpu_words::kProcessMemory)});
+    if (!known.insert(one.gpu_instance).second) continue;
+    Part& part = parts_.emplace_back(nvml_, device_.handle, one);
+    answered_of(one.handle, part.gpm, part.counters.start());
+  }
+  // A device under MIG tells all processes to those with rights only, its instances their own.
+  if (lists_.empty()) lists_.push_back({device_.handle, gpu_words::kProcessMemory});
 }
 
-bool NvmlReader::answered(const char* figure, nvml::Code code) {
+bool NvmlReader::answered(const std::string& figure, nvml::Code code) {
   switch (code) {
     case nvml::kSuccess:
       return true;
@@ -75,10 +95,22 @@ bool NvmlReader::answered(const char* figure, nvml::Code code) {
   }
 }
 
+// An instance may be taken away while others work on.
+bool NvmlReader::answered_of(nvml::Device handle, const std::string& figure, nvml::Code code) {
+  if (handle == device_.handle || (code != nvml::kInvalidArgument && code != nvml::kNotFound))
+    return answered(figure, code);
+  off_.emplace(figure, "the instance is not there any more (" + nvml_error(code) + ")");
+  return false;
+}
+
+template <typename Function, typename... Arguments>
+bool NvmlReader::ask_of(nvml::Device handle, const std::string& figure, Function* function, Arguments... arguments) {
+  if (!lost_.empty() || off_.count(figure) != 0) return false;
+  return answered_of(handle, figure, function == nullptr ? nvml::kFunctionNotFound : function(handle, arguments...));
+}
 template <typename Function, typename... Arguments>
 bool NvmlReader::ask(const char* figure, Function* function, Arguments... arguments) {
-  if (!lost_.empty() || off_.count(figure) != 0) return false;
-  return answered(figure, function == nullptr ? nvml::kFunctionNotFound : function(device_.handle, arguments...));
+  return ask_of(device_.handle, figure, function, arguments...);
 }
 
 std::optional<int64_t> NvmlReader::time_of(uint64_t realtime_us, uint64_t last_us) const {
@@ -102,13 +134,14 @@ bool NvmlReader::read(const Put& put) {
   if (ask(gpu_words::kClockReasons, nvml_->clock_reasons, &reasons))
     put(now_ns_, gpu_words::kClockReasons, static_cast<double>(reasons), 0);
   read_use(put);
-  read_memory(put);
+  read_memory(device_.handle, gpu_words::kMemoryUsed, put);
   if (ask(gpu_words::kTemperature, nvml_->temperature, nvml::kTemperatureOfGpu, &value))
     put(now_ns_, gpu_words::kTemperature, value, 0);
   unsigned period = 0;
   if (ask(gpu_words::kEncoder, nvml_->encoder, &value, &period)) put(now_ns_, gpu_words::kEncoder, value, 0);
   if (ask(gpu_words::kDecoder, nvml_->decoder, &value, &period)) put(now_ns_, gpu_words::kDecoder, value, 0);
   read_gpm(put);
+  read_parts(put);
   read_processes(put);
   read_process_use(put);
   return lost_.empty();
@@ -153,16 +186,15 @@ void NvmlReader::read_use(const Put& put) {
   if (wants_memory_use) put(now_ns_, gpu_words::kMemoryBusy, last.memory, 0);
 }
 
-void NvmlReader::read_memory(const Put& put) {
+void NvmlReader::read_memory(nvml::Device handle, const std::string& figure, const Put& put) {
   // The newer call leaves out what the driver keeps for itself, as nvidia-smi does.
   nvml::MemoryV2 newer{.version = nvml::kMemoryVersion, .total = 0, .reserved = 0, .free = 0, .used = 0};
-  if (lost_.empty() && nvml_->memory_v2 != nullptr && nvml_->memory_v2(device_.handle, &newer) == nvml::kSuccess) {
-    put(now_ns_, gpu_words::kMemoryUsed, static_cast<double>(newer.used), 0);
+  if (lost_.empty() && nvml_->memory_v2 != nullptr && nvml_->memory_v2(handle, &newer) == nvml::kSuccess) {
+    put(now_ns_, figure.c_str(), static_cast<double>(newer.used), 0);
     return;
   }
   nvml::Memory memory{};
-  if (ask(gpu_words::kMemoryUsed, nvml_->memory, &memory))
-    put(now_ns_, gpu_words::kMemoryUsed, static_cast<double>(memory.used), 0);
+  if (ask_of(handle, figure, nvml_->memory, &memory)) put(now_ns_, figure.c_str(), static_cast<double>(memory.used), 0);
 }
 
 void NvmlReader::read_power(const Put& put) {
@@ -194,28 +226,43 @@ void NvmlReader::read_gpm(const Put& put) {
   answered(kGpm, code);
 }
 
-void NvmlReader::read_processes(const Put& put) {
-  const char* const figure = gpu_words::kProcessMemory;
-  if (nvml_->processes == nullptr || !lost_.empty() || off_.count(figure) != 0) {
-    if (nvml_->processes == nullptr) off_.emplace(figure, nvml_error(nvml::kFunctionNotFound));
-    return;
+void NvmlReader::read_parts(const Put& put) {
+  for (Part& part : parts_) {
+    read_memory(part.handle, part.memory, put);
+    if (!lost_.empty() || off_.count(part.gpm) != 0) continue;
+    const nvml::Code code = part.counters.read(now_ns_, [&](const GpmFigure& figure, nvml::Code told, double value) {
+      const std::string& name = part.gpm_figures[static_cast<size_t>(&figure - gpu::gpm_figures().data())];
+      if (off_.count(name) == 0 && answered(name, told)) put(now_ns_, name.c_str(), value, 0);
+    });
+    answered_of(part.handle, part.gpm, code);
   }
-  const nvml::Code code = read_nvml_list(running_, [&](unsigned* count, nvml::Process* processes) {
-    return nvml_->processes(device_.handle, count, processes);
-  });
-  if (!answered(figure, code)) return;
+}
+
+void NvmlReader::read_processes(const Put& put) {
+  if (nvml_->processes == nullptr) off_.emplace(gpu_words::kProcessMemory, nvml_error(nvml::kFunctionNotFound));
+  if (nvml_->processes == nullptr || !lost_.empty()) return;
+  std::map<uint32_t, double> held;
   double unmatched = 0;
   bool any_unmatched = false;
-  for (const nvml::Process& process : running_) {
-    if (process.memory == nvml::kNotAvailable) continue;
-    const auto bytes = static_cast<double>(process.memory);
-    if (processes_.matches(process.pid)) {
-      put(now_ns_, figure, bytes, process.pid);
-    } else {
-      unmatched += bytes;
-      any_unmatched = true;
+  for (const ProcessList& list : lists_) {
+    if (off_.count(list.figure) != 0) continue;
+    const nvml::Code code = read_nvml_list(running_, [&](unsigned* count, nvml::Process* processes) {
+      return nvml_->processes(list.handle, count, processes);
+    });
+    if (!answered_of(list.handle, list.figure, code)) continue;
+    for (const nvml::Process& process : running_) {
+      if (process.memory == nvml::kNotAvailable) continue;
+      const auto bytes = static_cast<double>(process.memory);
+      if (processes_.matches(process.pid)) {
+        held[process.pid] += bytes;
+        if (list.handle != device_.handle) put(now_ns_, list.figure.c_str(), bytes, process.pid);
+      } else {
+        unmatched += bytes;
+        any_unmatched = true;
+      }
     }
   }
+  for (const auto& [pid, bytes] : held) put(now_ns_, gpu_words::kProcessMemory, bytes, pid);
   if (any_unmatched) put(now_ns_, gpu_words::kUnmatchedMemory, unmatched, 0);
 }
 

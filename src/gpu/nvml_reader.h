@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,7 +37,8 @@ class NvmlReader {
   // A figure (base/gpu_words.h) at a time of CLOCK_MONOTONIC; pid 0: of the whole device.
   using Put = std::function<void(int64_t monotonic_ns, const char* name, double value, uint32_t pid)>;
 
-  // What outlives the reader. From now on: rings of the driver are read from this moment.
+  // What outlives the reader. Of a device under MIG also those of its instances. From now on: rings of the driver are
+  // read from this moment.
   NvmlReader(const Nvml& nvml, const NvmlDevice& device, ProcessNumbers& processes);
 
   // Asks for everything once. False: the device is lost, and is not asked again. What a device or library cannot tell
@@ -53,16 +55,32 @@ class NvmlReader {
   const char* power_source() const { return instant_power_ ? "instant" : "average"; }
 
  private:
+  // A GPU instance of a device under MIG, with the names of its figures.
+  struct Part {
+    Part(const Nvml& nvml, nvml::Device device, const NvmlInstance& instance);
+    nvml::Device handle;  // of a compute instance in it: any tells the memory of all
+    std::string memory, gpm;
+    std::vector<std::string> gpm_figures;  // as gpu::gpm_figures()
+    Gpm counters;
+  };
+  struct ProcessList {
+    nvml::Device handle;  // of the device, or of a compute instance
+    std::string figure;
+  };
   template <typename Function, typename... Arguments>
   bool ask(const char* figure, Function* function, Arguments... arguments);
-  bool answered(const char* figure, nvml::Code code);
+  bool answered(const std::string& figure, nvml::Code code);
+  template <typename Function, typename... Arguments>
+  bool ask_of(nvml::Device handle, const std::string& figure, Function* function, Arguments... arguments);
+  bool answered_of(nvml::Device handle, const std::string& figure, nvml::Code code);
   void read_use(const Put& put);
   bool read_ring(int kind, const char* figure, uint64_t& last_us, const Put& put);
-  void read_memory(const Put& put);
+  void read_memory(nvml::Device handle, const std::string& figure, const Put& put);
   void read_power(const Put& put);
   void read_processes(const Put& put);
   void read_process_use(const Put& put);
   void read_gpm(const Put& put);
+  void read_parts(const Put& put);
   std::optional<int64_t> time_of(uint64_t realtime_us, uint64_t last_us) const;
 
   const Nvml& nvml_;
@@ -77,6 +95,8 @@ class NvmlReader {
   bool instant_power_ = false, has_energy_ = false;
   uint64_t first_energy_mj_ = 0;
   Gpm gpm_;
+  std::list<Part> parts_;
+  std::vector<ProcessList> lists_;
   std::vector<nvml::Sample> ring_;
   std::vector<nvml::Process> running_;
   std::vector<nvml::ProcessUse> use_;

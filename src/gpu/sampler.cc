@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/gpu_words.h"
 #include "gpu/log_file.h"
 #include "gpu/nvml.h"
 #include "gpu/nvml_reader.h"
@@ -87,7 +88,20 @@ void Sampler::Work::describe() {
     record.uuid = device.uuid_bytes();
     record.memory_bytes = readers_.back().memory_bytes();
     log_->add(record);
-    if (!device.uuid.empty()) log_->add(Fact{"gpu." + std::to_string(device.index) + ".uuid", device.uuid});
+    const std::string prefix = "gpu." + std::to_string(device.index) + ".";
+    if (!device.uuid.empty()) log_->add(Fact{prefix + "uuid", device.uuid});
+    for (const NvmlInstance& one : device.instances) {
+      const auto tell = [&](const std::string& name, const std::string& value) {
+        if (!value.empty() && value != "0") log_->add(Fact{prefix + name, value});
+      };
+      const auto of_compute = [&](std::string_view name) {
+        return gpu_words::of_instance(one.gpu_instance, one.compute_instance, name);
+      };
+      tell(of_compute("uuid"), one.uuid);
+      tell(of_compute("name"), one.name);
+      tell(of_compute("sm_count"), std::to_string(one.processors));
+      tell(gpu_words::of_instance(one.gpu_instance, "memory_bytes"), std::to_string(one.memory_bytes));
+    }
   }
 }
 

@@ -122,6 +122,21 @@ TEST(GpuUse, SamplersOfOneDeviceAreNotMixed) {
   EXPECT_NEAR(*gpu_use(maker.finish(), {0, 10 * kSecond, 0}).number(0, "energy_j"), 2000, 1e-6);
 }
 
+TEST(GpuUse, InstancesUnderMigHaveALineEach) {
+  TimelineMaker maker;
+  add_curves(maker);
+  for (const int second : {1, 2, 3}) {
+    maker.counter("gpu.0.mig.2.memory_used_bytes", 1, second * kSecond, second * 1048576.0);
+    maker.counter("gpu.0.mig.2.gpm_sm_busy_percent", 1, second * kSecond, second * 10);
+    maker.counter("gpu.0.mig.11.memory_used_bytes", 1, second * kSecond, 7 * 1048576.0);
+    maker.counter("gpu.0.mig.11.0.process_memory_bytes", 5, second * kSecond, 9 * 1048576.0);
+  }
+  const Table table = gpu_use(maker.finish(), {0, 2 * kSecond, 0});
+  EXPECT_THAT(table.notes, Contains("GPU 0, MIG instance 2: 2 MiB used at most, its SMs at work 15.0 %"));
+  EXPECT_THAT(table.notes, Contains("GPU 0, MIG instance 11: 7 MiB used at most"));
+  EXPECT_EQ(table.number(0, "memory_used_mib"), 120) << "of the whole device";
+}
+
 TEST(GpuUse, TheStretchIsThatOfTheRun) {
   TimelineMaker maker;
   maker.timeline.facts["pipeline.stages"] = "read,write";

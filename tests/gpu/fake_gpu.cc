@@ -413,6 +413,11 @@ void tell_of(uint32_t kind) {
     record.shared_per_sm = 233472, record.registers_per_sm = 65536;
     record.compute_major = 9;
     record.uuid[0] = 0xAB, record.uuid[15] = 0xCD;
+    record.gpu_instance = record.compute_instance = ~0U;
+    if (setting("FAKE_CUDA_MIG", 0) != 0) {
+      record.is_mig = 1, record.gpu_instance = 2, record.compute_instance = 0;
+      record.mig_uuid[0] = 0x31, record.mig_uuid[15] = 2;
+    }
     record.name = reinterpret_cast<uint64_t>(device_name);
     put(&record, sizeof record);
   }

@@ -166,6 +166,11 @@ EXPORTED int cuDeviceGetName(char* name, int room, int) {
 }
 EXPORTED int cuDeviceGetUuid_v2(uint8_t* uuid, int device) {
   std::memset(uuid, 0, 16);
+  // Under MIG: the second instance of fake_nvml.cc's device.
+  if (setting("FAKE_CUDA_MIG", 0) != 0) {
+    uuid[0] = 0x31, uuid[15] = 2;
+    return 0;
+  }
   uuid[0] = 0xAB, uuid[1] = static_cast<uint8_t>(device), uuid[15] = 0xCD;
   return 0;
 }

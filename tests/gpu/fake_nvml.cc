@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -54,13 +55,38 @@ unsigned devices() {
 }
 
 #ifndef FAKE_WITHOUT_OPTIONAL
+struct Part {
+  unsigned index, gpu_instance, compute_instance;
+};
+constexpr Part kParts[] = {{0, 1, 0}, {1, 1, 1}, {3, 2, 0}};
+constexpr unsigned kFirstPart = 100;
+unsigned number_of(abi::Device device) {
+  return static_cast<unsigned>(reinterpret_cast<uintptr_t>(device)) - 1;
+}
+bool is_split(abi::Device device) {
+  return number_of(device) == 0 && setting("FAKE_NVML_MIG", 0) != 0;
+}
+const Part* part_of(abi::Device device) {
+  const unsigned at = number_of(device) - kFirstPart;
+  return at < std::size(kParts) && setting("FAKE_NVML_MIG_GONE", -1) != at ? &kParts[at] : nullptr;
+}
+bool is_gone(abi::Device device) {
+  return number_of(device) >= kFirstPart && part_of(device) == nullptr;
+}
+// What NVML does not have of devices under MIG, nor of their instances.
+#define NOT_UNDER_MIG(device) \
+  if (is_split(device) || number_of(device) >= kFirstPart) return abi::kNotSupported
+// What it has of the instances, and of the device to those with the right.
+#define GATE_OF_PARTS(device)                                                                 \
+  do {                                                                                        \
+    if (is_gone(device)) return abi::kInvalidArgument;                                        \
+    if (is_split(device) && setting("FAKE_NVML_MIG_ROOT", 0) == 0) return abi::kNoPermission; \
+  } while (false)
+
 int64_t now_us(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
   return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
-}
-unsigned number_of(abi::Device device) {
-  return static_cast<unsigned>(reinterpret_cast<uintptr_t>(device)) - 1;
 }
 void note(const std::string& line) {
   const char* path = std::getenv("FAKE_NVML_CALLS");
@@ -117,6 +143,12 @@ uint64_t held_bytes() {
   return sum;
 }
 
+// Under MIG they are all in the last instance.
+constexpr const Part& kHolder = kParts[2];
+uint64_t of_part(const Part& part, uint64_t bytes) {
+  return part.gpu_instance == kHolder.gpu_instance ? bytes : 0;
+}
+
 // As NVML gives lists: too little room is said together with what is needed. FAKE_NVML_GROWS: between the two calls
 // the list gets longer by more than anybody left room for, so often.
 template <typename Entry>
@@ -167,34 +199,76 @@ EXPORTED int nvmlSystemGetDriverVersion(char* text, unsigned room) {
   return 0;
 }
 EXPORTED int nvmlDeviceGetUUID(abi::Device device, char* text, unsigned room) {
+  if (const Part* part = part_of(device)) {
+    std::snprintf(text, room, "MIG-31000000-0000-0000-0000-0000000000%02x", static_cast<unsigned>(part - kParts));
+    return 0;
+  }
   // The first one is that of fake_gpu.cc.
   const unsigned number = (number_of(device) + static_cast<unsigned>(setting("FAKE_NVML_TURNED_BY", 0))) % devices();
   std::snprintf(text, room, "GPU-ab%02x0000-0000-0000-0000-0000000000cd", number);
   return 0;
 }
 EXPORTED int nvmlDeviceGetName(abi::Device device, char* text, unsigned room) {
+  if (part_of(device) != nullptr) {
+    std::snprintf(text, room, "Fake GPU 9000 MIG 1g.10gb");
+    return 0;
+  }
   const bool differs = number_of(device) == 1 && setting("FAKE_NVML_DIFFERENT", 0) != 0;
   std::snprintf(text, room, "%s", differs ? "Fake GPU 500" : "Fake GPU 9000");
   return 0;
 }
-EXPORTED int nvmlDeviceGetHandleByUUID(const char* uuid, abi::Device* device) {
-  if (std::strcmp(uuid, "MIG-5555") != 0) return abi::kNotFound;
-  *device = device_of(100);
+
+// MIG. FAKE_NVML_MIG=1: the first device has three compute instances, two of them in one GPU instance; between their
+// numbers there is a gap. FAKE_NVML_MIG_GONE: that one was taken away.
+EXPORTED int nvmlDeviceGetMaxMigDeviceCount(abi::Device device, unsigned* count) {
+  *count = is_split(device) ? 7 : 0;
+  return forced("nvmlDeviceGetMaxMigDeviceCount");
+}
+EXPORTED int nvmlDeviceGetMigDeviceHandleByIndex(abi::Device device, unsigned index, abi::Device* part) {
+  if (!is_split(device)) return abi::kNotSupported;
+  for (unsigned i = 0; i < std::size(kParts); ++i)
+    if (kParts[i].index == index) {
+      *part = device_of(kFirstPart + i);
+      return forced("nvmlDeviceGetMigDeviceHandleByIndex");
+    }
+  return abi::kNotFound;
+}
+EXPORTED int nvmlDeviceGetGpuInstanceId(abi::Device device, unsigned* id) {
+  const Part* part = part_of(device);
+  if (part == nullptr) return abi::kInvalidArgument;
+  *id = part->gpu_instance;
   return 0;
 }
-EXPORTED int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(abi::Device part, abi::Device* whole) {
-  if (number_of(part) != 100) return 2;
-  *whole = device_of(0);
+EXPORTED int nvmlDeviceGetComputeInstanceId(abi::Device device, unsigned* id) {
+  const Part* part = part_of(device);
+  if (part == nullptr) return abi::kInvalidArgument;
+  *id = part->compute_instance;
   return 0;
 }
-EXPORTED int nvmlDeviceGetUtilizationRates(abi::Device, abi::Utilization* use) {
+EXPORTED int nvmlDeviceGetAttributes_v2(abi::Device device, abi::Attributes* attributes) {
+  const Part* part = part_of(device);
+  if (part == nullptr) return abi::kNotSupported;
+  *attributes = {.processors = 16,
+                 .copy_engines = 1,
+                 .decoders = 0,
+                 .encoders = 0,
+                 .jpeg = 0,
+                 .optical_flow = 0,
+                 .gpu_slices = 1,
+                 .compute_slices = 1,
+                 .memory_mib = 10 << 10};
+  return 0;
+}
+EXPORTED int nvmlDeviceGetUtilizationRates(abi::Device device, abi::Utilization* use) {
   GATE("nvmlDeviceGetUtilizationRates");
+  NOT_UNDER_MIG(device);
   *use = {75, 30};
   return 0;
 }
-EXPORTED int nvmlDeviceGetSamples(abi::Device, int kind, Long last_us, int* type, unsigned* count,
+EXPORTED int nvmlDeviceGetSamples(abi::Device device, int kind, Long last_us, int* type, unsigned* count,
                                   abi::Sample* samples) {
   GATE("nvmlDeviceGetSamples");
+  NOT_UNDER_MIG(device);
   constexpr Long kPeriod_us = 20'000;
   constexpr unsigned kRing = 100;
   *type = abi::kUnsigned32;
@@ -214,16 +288,28 @@ EXPORTED int nvmlDeviceGetSamples(abi::Device, int kind, Long last_us, int* type
   *count = given;
   return given == 0 ? abi::kNotFound : abi::kSuccess;
 }
-EXPORTED int nvmlDeviceGetMemoryInfo(abi::Device, abi::Memory* memory) {
+EXPORTED int nvmlDeviceGetMemoryInfo(abi::Device device, abi::Memory* memory) {
   GATE("nvmlDeviceGetMemoryInfo");
+  GATE_OF_PARTS(device);
   const uint64_t more = held_bytes();
+  if (const Part* part = part_of(device)) {
+    *memory = {uint64_t{10} << 30, (uint64_t{9} << 30) - of_part(*part, more),
+               (uint64_t{1} << 30) + of_part(*part, more)};
+    return 0;
+  }
   *memory = {uint64_t{80} << 30, (uint64_t{74} << 30) - more, (uint64_t{6} << 30) + more};
   return 0;
 }
-EXPORTED int nvmlDeviceGetMemoryInfo_v2(abi::Device, abi::MemoryV2* memory) {
+EXPORTED int nvmlDeviceGetMemoryInfo_v2(abi::Device device, abi::MemoryV2* memory) {
   GATE("nvmlDeviceGetMemoryInfo_v2");
+  GATE_OF_PARTS(device);
   if (memory->version != abi::kMemoryVersion) return 25;
   const uint64_t more = held_bytes();
+  if (const Part* part = part_of(device)) {
+    *memory = {memory->version, uint64_t{10} << 30, uint64_t{1} << 29, (uint64_t{9} << 30) - of_part(*part, more),
+               (uint64_t{part->gpu_instance} << 28) + of_part(*part, more)};
+    return 0;
+  }
   *memory = {memory->version, uint64_t{80} << 30, uint64_t{1} << 30, (uint64_t{74} << 30) - more,
              (uint64_t{5} << 30) + more};
   return 0;
@@ -264,24 +350,32 @@ EXPORTED int nvmlDeviceGetFieldValues(abi::Device, int count, abi::FieldValue* v
   }
   return 0;
 }
-EXPORTED int nvmlDeviceGetEncoderUtilization(abi::Device, unsigned* percent, unsigned* period_us) {
+EXPORTED int nvmlDeviceGetEncoderUtilization(abi::Device device, unsigned* percent, unsigned* period_us) {
   GATE("nvmlDeviceGetEncoderUtilization");
+  NOT_UNDER_MIG(device);
   *percent = 0, *period_us = 167'000;
   return 0;
 }
-EXPORTED int nvmlDeviceGetDecoderUtilization(abi::Device, unsigned* percent, unsigned* period_us) {
+EXPORTED int nvmlDeviceGetDecoderUtilization(abi::Device device, unsigned* percent, unsigned* period_us) {
   GATE("nvmlDeviceGetDecoderUtilization");
+  NOT_UNDER_MIG(device);
   *percent = 12, *period_us = 167'000;
   return 0;
 }
-EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(abi::Device, unsigned* count, abi::Process* processes) {
+EXPORTED int nvmlDeviceGetComputeRunningProcesses_v3(abi::Device device, unsigned* count, abi::Process* processes) {
   GATE("nvmlDeviceGetComputeRunningProcesses_v3");
+  GATE_OF_PARTS(device);
   std::vector<abi::Process> all;
-  for (const Held& one : held()) all.push_back({one.pid, one.bytes, 0xffffffff, 0xffffffff});
+  const Part* const part = part_of(device);
+  for (const Held& one : held())
+    if (part == nullptr || part == &kHolder)
+      all.push_back({one.pid, one.bytes, part == nullptr ? ~0U : part->gpu_instance,
+                     part == nullptr ? ~0U : part->compute_instance});
   return give(all, count, processes);
 }
-EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device, abi::ProcessUse* use, unsigned* count, Long last_us) {
+EXPORTED int nvmlDeviceGetProcessUtilization(abi::Device device, abi::ProcessUse* use, unsigned* count, Long last_us) {
   GATE("nvmlDeviceGetProcessUtilization");
+  NOT_UNDER_MIG(device);
   const auto now = static_cast<uint64_t>(now_us(CLOCK_REALTIME));
   if (now <= last_us) return abi::kNotFound;
   std::vector<abi::ProcessUse> all;
@@ -297,27 +391,38 @@ EXPORTED int nvmlGpmQueryDeviceSupport(abi::Device, abi::GpmSupport* support) {
   support->supported = setting("FAKE_NVML_GPM", 1) != 0 ? 1 : 0;
   return forced("nvmlGpmQueryDeviceSupport");
 }
+// A sample: the time, and 100 times the GPU instance.
+struct GpmMoment {
+  int64_t us = 0;
+  unsigned more = 0;
+};
 EXPORTED int nvmlGpmSampleAlloc(abi::GpmSample* sample) {
-  *sample = new int64_t(0);
+  *sample = new GpmMoment;
   return 0;
 }
 EXPORTED int nvmlGpmSampleFree(abi::GpmSample sample) {
-  delete static_cast<int64_t*>(sample);
+  delete static_cast<GpmMoment*>(sample);
   return 0;
 }
-EXPORTED int nvmlGpmSampleGet(abi::Device, abi::GpmSample sample) {
-  *static_cast<int64_t*>(sample) = now_us(CLOCK_MONOTONIC);
+EXPORTED int nvmlGpmSampleGet(abi::Device device, abi::GpmSample sample) {
+  NOT_UNDER_MIG(device);
+  *static_cast<GpmMoment*>(sample) = {now_us(CLOCK_MONOTONIC), 0};
   return forced("nvmlGpmSampleGet");
+}
+EXPORTED int nvmlGpmMigSampleGet(abi::Device device, unsigned gpu_instance, abi::GpmSample sample) {
+  if (!is_split(device) || (gpu_instance != 1 && gpu_instance != 2)) return abi::kInvalidArgument;
+  *static_cast<GpmMoment*>(sample) = {now_us(CLOCK_MONOTONIC), 100 * gpu_instance};
+  return forced("nvmlGpmMigSampleGet");
 }
 EXPORTED int nvmlGpmMetricsGet(abi::GpmRequest* request) {
   if (request->version != abi::kGpmVersion) return 25;
   // Both were taken, the older one first, as far apart as its counters are refreshed.
-  const int64_t from = *static_cast<int64_t*>(request->from), to = *static_cast<int64_t*>(request->to);
-  if (from == 0 || to - from < 100'000) return 2;
+  const auto &from = *static_cast<GpmMoment*>(request->from), &to = *static_cast<GpmMoment*>(request->to);
+  if (from.us == 0 || to.us - from.us < 100'000 || from.more != to.more) return 2;
   auto* metrics = reinterpret_cast<abi::GpmMetric*>(request + 1);
   for (uint32_t i = 0; i < request->count; ++i) {
     metrics[i].code = metrics[i].id == abi::kGpmFp64Use ? forced("gpm_fp64") : 0;
-    metrics[i].value = 10 + metrics[i].id;
+    metrics[i].value = 10 + metrics[i].id + to.more;
   }
   return forced("nvmlGpmMetricsGet");
 }

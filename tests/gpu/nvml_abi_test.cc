@@ -1,4 +1,5 @@
-// Our declarations of NVML against NVIDIA's own header, where a CUDA toolkit with it is installed.
+// Our declarations of NVML against NVIDIA's own header, where a CUDA toolkit with it or the wheel nvidia-nvml-dev is
+// installed.
 #include "gpu/nvml_abi.h"
 
 #include <gtest/gtest.h>
@@ -29,6 +30,10 @@ static_assert(abi::kMemoryVersion == nvmlMemory_v2);
 SAME_SIZE(Process, nvmlProcessInfo_t);
 SAME_PLACE(Process, memory, nvmlProcessInfo_t, usedGpuMemory);
 SAME_PLACE(Process, compute_instance, nvmlProcessInfo_t, computeInstanceId);
+SAME_SIZE(Attributes, nvmlDeviceAttributes_t);
+SAME_PLACE(Attributes, processors, nvmlDeviceAttributes_t, multiprocessorCount);
+SAME_PLACE(Attributes, compute_slices, nvmlDeviceAttributes_t, computeInstanceSliceCount);
+SAME_PLACE(Attributes, memory_mib, nvmlDeviceAttributes_t, memorySizeMB);
 SAME_SIZE(ProcessUse, nvmlProcessUtilizationSample_t);
 SAME_PLACE(ProcessUse, time_us, nvmlProcessUtilizationSample_t, timeStamp);
 SAME_PLACE(ProcessUse, sm, nvmlProcessUtilizationSample_t, smUtil);
@@ -58,6 +63,7 @@ static_assert(sizeof(abi::GpmRequest) == offsetof(nvmlGpmMetricsGet_t, metrics))
 static_assert(abi::kGpmVersion == NVML_GPM_METRICS_GET_VERSION && abi::kGpmVersion == NVML_GPM_SUPPORT_VERSION);
 
 TEST(NvmlAbi, NumbersAreThoseOfTheHeader) {
+  EXPECT_EQ(abi::kInvalidArgument, NVML_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(abi::kNotSupported, NVML_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(abi::kNoPermission, NVML_ERROR_NO_PERMISSION);
   EXPECT_EQ(abi::kNotFound, NVML_ERROR_NOT_FOUND);
@@ -113,11 +119,14 @@ constexpr bool same_call(nvmlReturn_t (*)(Theirs...), abi::Code (*)(Ours...)) {
   static_assert(same_call(static_cast<decltype(&(theirs))>(nullptr), decltype(strobe::gpu::NvmlFunctions::ours){}))
 SAME_CALL(count, nvmlDeviceGetCount_v2);
 SAME_CALL(by_index, nvmlDeviceGetHandleByIndex_v2);
-SAME_CALL(by_uuid, nvmlDeviceGetHandleByUUID);
-SAME_CALL(parent_of_mig, nvmlDeviceGetDeviceHandleFromMigDeviceHandle);
 SAME_CALL(uuid, nvmlDeviceGetUUID);
 SAME_CALL(name, nvmlDeviceGetName);
 SAME_CALL(driver_version, nvmlSystemGetDriverVersion);
+SAME_CALL(most_instances, nvmlDeviceGetMaxMigDeviceCount);
+SAME_CALL(instance_by_index, nvmlDeviceGetMigDeviceHandleByIndex);
+SAME_CALL(gpu_instance, nvmlDeviceGetGpuInstanceId);
+SAME_CALL(compute_instance, nvmlDeviceGetComputeInstanceId);
+SAME_CALL(attributes, nvmlDeviceGetAttributes_v2);
 SAME_CALL(utilization, nvmlDeviceGetUtilizationRates);
 SAME_CALL(samples, nvmlDeviceGetSamples);
 SAME_CALL(memory, nvmlDeviceGetMemoryInfo);
@@ -137,6 +146,7 @@ SAME_CALL(gpm_support, nvmlGpmQueryDeviceSupport);
 SAME_CALL(gpm_alloc, nvmlGpmSampleAlloc);
 SAME_CALL(gpm_free, nvmlGpmSampleFree);
 SAME_CALL(gpm_sample, nvmlGpmSampleGet);
+SAME_CALL(gpm_instance_sample, nvmlGpmMigSampleGet);
 SAME_CALL(gpm_metrics, nvmlGpmMetricsGet);
 SAME_CALL(performance_state, nvmlDeviceGetPerformanceState);
 SAME_CALL(persistence, nvmlDeviceGetPersistenceMode);
@@ -152,6 +162,6 @@ SAME_CALL(reset_memory_clocks, nvmlDeviceResetMemoryLockedClocks);
 }  // namespace
 #else
 TEST(NvmlAbi, NumbersAreThoseOfTheHeader) {
-  GTEST_SKIP() << "NVIDIA's nvml.h is not here (CUDA toolkit)";
+  GTEST_SKIP() << "NVIDIA's nvml.h is not here (CUDA toolkit, or wheel nvidia-nvml-dev)";
 }
 #endif

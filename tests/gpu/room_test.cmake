@@ -18,7 +18,7 @@ if(STROBE_CUPTI_WHEEL_LIBRARY)
   set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/metrics_test.cc ${CMAKE_CURRENT_LIST_DIR}/replay_test.cc APPEND PROPERTY
     COMPILE_DEFINITIONS STROBE_CUPTI_WHEEL_LIBRARY="${STROBE_CUPTI_WHEEL_LIBRARY}")
 endif()
-# NVML's header comes with a toolkit.
+# NVML's header comes with a toolkit, or with the wheel nvidia-nvml-dev.
 find_path(STROBE_NVML_INCLUDE nvml.h PATHS /usr/local/cuda/include ${STROBE_SITE_PACKAGES}/nvidia/cu13/include)
 if(STROBE_NVML_INCLUDE)
   set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/nvml_abi_test.cc APPEND PROPERTY COMPILE_DEFINITIONS STROBE_HAVE_NVML_HEADER)

@@ -55,6 +55,21 @@ class Record(SampleCase):
         self.assertEqual([value for key, value in facts.items() if key.startswith("gpu.of.")], ["1"])
         self.assertTrue(self.counters(trace, "gpu.0.power_w") and self.counters(trace, "gpu.1.power_w"))
 
+    def test_instances_under_mig_are_apart_and_meet_the_work_of_processes(self):
+        trace = self.folder / "t.sqlite"
+        self.strobe("record", "--collect", "gpu", "--gpu-metrics", "-o", trace, "--", BIN / "strobe_test_gpu_program", "10",
+                    FAKE_NVML_MIG="1", FAKE_CUDA_MIG="1")
+        facts = self.facts(trace)
+        self.assertEqual(facts["gpu.0.mig.2.0.uuid"], "MIG-31000000-0000-0000-0000-000000000002")
+        self.assertEqual([value for key, value in facts.items() if key.startswith("gpu.of.")], ["0"])
+        self.assertEqual([value for key, value in facts.items() if key.startswith("gpu.mig_of.")], ["2.0"])
+        # The driver gives an instance's id, CUPTI the device's: both are GPU 0.
+        self.assertEqual(facts["gpu.0.chip"], "GH100")
+        self.assertFalse([key for key in facts if key.startswith("gpu.1.")])
+        for name in ("power_w", "mig.1.memory_used_bytes", "mig.2.memory_used_bytes"):
+            self.assertTrue(self.counters(trace, "gpu.0." + name), name)
+        self.assertFalse(self.counters(trace, "gpu.0.busy_percent"))
+
     def test_samples_outlive_a_kill(self):
         kept, found = self.folder / "kept", self.folder / "found.sqlite"
         command = [STROBE, "record", "--folder", kept, "--gpu-period-ms", "20", "-o", self.folder / "t.sqlite", "--",
@@ -76,6 +91,7 @@ class Record(SampleCase):
             return next(row for row in rows if "GPU samples" in row.values())
 
         self.assertIn("1 device, driver 580.00", json.dumps(check()))
+        self.assertIn("GPU 0 in MIG mode, 3 instances", json.dumps(check(FAKE_NVML_MIG="1")))
         self.assertIn("no temperature_c of GPU 0", json.dumps(check(FAKE_NVML_nvmlDeviceGetTemperature="3")))
         self.assertIn("off: NVML error 9", json.dumps(check(FAKE_NVML_nvmlInit_v2="9")))
 

@@ -8,6 +8,7 @@
 #include "base/gpu_words.h"
 #include "gpu/collector.h"
 #include "gpu/log_file.h"
+#include "gpu/nvml.h"
 #include "gpu/timeline/log_timeline.h"
 #include "gpu/timeline/replay_table.h"
 #include "record/gpu_collection.h"
@@ -76,10 +77,12 @@ void add_device_facts(const LogIndex& index, Places& places, int32_t pid, bool o
     put("registers_per_sm", device.registers_per_sm);
     facts[prefix + "compute_major"] = std::to_string(device.compute_major);
     facts[prefix + "compute_minor"] = std::to_string(device.compute_minor);
-    if (device.is_mig != 0)
-      facts[prefix + "mig"] =
-          std::to_string(device.gpu_instance) + "/" + std::to_string(device.compute_instance);  // of this process
-    facts["gpu.of." + std::to_string(pid) + "." + std::to_string(id)] = std::to_string(gpu);
+    const std::string of_process = std::to_string(pid) + "." + std::to_string(id);
+    facts["gpu.of." + of_process] = std::to_string(gpu);
+    // Its place in names of counters (gpu_words::of_instance()).
+    if (device.is_mig != 0 && device.gpu_instance != kNoNumber)
+      facts["gpu.mig_of." + of_process] =
+          std::to_string(device.gpu_instance) + "." + std::to_string(device.compute_instance);
   }
 }
 
@@ -115,6 +118,18 @@ std::string renumbered(const std::string& key, const LogIndex& index, Places& pl
   return "gpu." + std::to_string(places.gpu(device->second.uuid, parsed->first)) + "." + std::string(parsed->second);
 }
 
+// What calls an instance of a device by its own id means the device.
+void add_instances(const LogIndex& index, Places& places) {
+  for (const auto& [key, value] : index.facts) {
+    const auto parsed = gpu_words::parse_counter(key);
+    if (!parsed || !parsed->second.starts_with("mig.") || !parsed->second.ends_with(".uuid")) continue;
+    const auto device = index.devices.find(static_cast<uint32_t>(parsed->first));
+    const auto uuid = uuid_bytes(value);
+    if (uuid && device != index.devices.end())
+      places.also_called(*uuid, places.gpu(device->second.uuid, parsed->first));
+  }
+}
+
 class Merge {
  public:
   Merge(trace::Timeline& timeline, std::vector<OneLog> logs)
@@ -142,6 +157,7 @@ class Merge {
  private:
   Result<void> add(const OneLog& log) {
     const LogIndex& index = log.index;
+    if (log.of_sampler()) add_instances(index, places_);
     LogTimeline events(timeline_, places_, index, log.pid, zero_ns_ ? *zero_ns_ : zero_of_wall_clock(timeline_, index));
     STROBE_ASSIGN(const GpuLog read, read_log(log.path, [&](const Record& record) {
                     events.add(record);

@@ -24,6 +24,8 @@ class Places {
   int32_t stream(int32_t pid, uint32_t device, uint32_t context, uint32_t stream);
   // The number of a device over all processes, by its unique id; `wanted` where it is new and free.
   int gpu(const std::array<uint64_t, 2>& uuid, int wanted);
+  // Another id of that device: of a part of it, under MIG.
+  void also_called(const std::array<uint64_t, 2>& uuid, int gpu) { gpus_.emplace(uuid, gpu); }
 
  private:
   void process(int32_t pid);
