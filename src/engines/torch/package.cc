@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
+#include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <string>
@@ -120,6 +121,9 @@ Result<std::unique_ptr<Network>> load_package(const std::filesystem::path& path,
     if (!target.empty() && target != wanted)
       return unsupported("compiled for " + target + ", and asked to run on " + options.device +
                          "; a package runs on the kind of device that it was compiled for");
+    // What a CUDA wheel compiles asks for this by name, and does not say where it lies; here it is beside the plugin's
+    // other libraries. Where it is missing, the loader's own words tell.
+    ::dlopen("libtorch.so", RTLD_LAZY | RTLD_LOCAL);
     plan->loader = std::make_unique<AOTIModelPackageLoader>(file, "model", /*run_single_threaded=*/false,
                                                             static_cast<size_t>(options.sessions), device.index());
     return {};
