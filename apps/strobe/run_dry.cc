@@ -170,6 +170,8 @@ Result<int> dry_run(const RunFlags& flags, const RunDryOptions& dry, const std::
   const bool on_gpu = flags.device != "cpu";
   if (on_gpu && !flags.split_point.empty())
     return unsupported("--dry-run of a split network on a GPU: what its two parts take together is not modelled");
+  if (!flags.split_engine.empty())
+    return unsupported("--dry-run with --split-engine: what two engines take together is not modelled");
   measure::GpuLook gpu;  // before anything here has threads
   if (on_gpu) {
     STROBE_ASSIGN(gpu, measure::look_at_gpu(flags.engines, flags.device, {}, &stop));

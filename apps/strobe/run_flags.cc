@@ -88,6 +88,9 @@ void declare_run_flags(CLI::App& app, RunFlags& f) {
   app.add_option("--core-bind", f.core_bind, "Run on these cores alone: 0 or 0,2 or 0-3")->group(worker);
   app.add_option("--split-point", f.split_point, "MODEL:LAYER (or LAYER): run the network in two parts, cut behind it")
       ->group(worker);
+  app.add_option("--split-engine", f.split_engine,
+                 "Of the first part, on the CPU; without: --engine, where it runs there")
+      ->group(worker);
   app.add_flag("--enable-compile", f.enable_compile, "Let the engine optimise the whole network (torch: script)")
       ->group(worker);
   app.add_flag("--use-amp", f.use_amp, "bfloat16: in inference --precision bf16, in training mixed precision")
@@ -200,9 +203,11 @@ Result<void> resolve_run_flags(const CLI::App& app, RunFlags& flags) {
     if (app.count("--frames") > 0) return usage_error("--max-steps and --frames say the same: give one of them");
     flags.frames = flags.max_steps * flags.batch;
   }
-  for (const char* name : {"--split-point", "--core-bind", "--prep-filter", "--targets", "--resume"})
+  for (const char* name : {"--split-point", "--split-engine", "--core-bind", "--prep-filter", "--targets", "--resume"})
     if (app.count(name) > 0 && app.get_option(name)->as<std::string>().empty())
       return usage_error(std::string(name) + " is empty");
+  if (!flags.split_engine.empty() && flags.split_point.empty())
+    return usage_error("--split-engine goes with --split-point: it runs the first part of a split network");
   if (flags.device_id < 0) return usage_error("--device-id: must be at least 0");
   if (flags.infer_on_gpu) {
     flags.device = "cuda:" + std::to_string(flags.device_id);

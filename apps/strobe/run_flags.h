@@ -32,7 +32,7 @@ struct RunFlags {
   std::string dump_outputs;  // folder for the raw outputs of the first frames, for --verify
 
   // Of a worker.
-  std::string mode = "inference", prep_level = "simple", prep_filter, core_bind, split_point;
+  std::string mode = "inference", prep_level = "simple", prep_filter, core_bind, split_point, split_engine;
   bool prep_on_gpu = false, infer_on_gpu = false, enable_compile = false, use_amp = false;
   int64_t max_steps = 0;
   int device_id = 0;

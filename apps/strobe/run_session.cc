@@ -48,6 +48,26 @@ Result<std::string> split_layer(const RunFlags& flags, const engines::ModelSourc
   return flags.split_point.substr(colon + 1);
 }
 
+// What runs the first part of a split network, which is always on the CPU; null: the engine itself.
+Result<std::shared_ptr<engines::Engine>> first_part(const RunFlags& flags, const engines::Engine& engine) {
+  if (flags.split_point.empty()) return std::shared_ptr<engines::Engine>();
+  if (!flags.split_engine.empty()) {
+    STROBE_ASSIGN(auto opened, engines::open_engine(flags.split_engine));
+    if (opened->precisions().empty())
+      return usage_error("--split-engine " + flags.split_engine +
+                         ": runs on GPUs only, and the first part of a split network runs on the CPU");
+    return opened;
+  }
+  if (!engine.precisions().empty()) return std::shared_ptr<engines::Engine>();
+  for (const auto& other : engines::list_engines()) {
+    if (!other.built || other.name == engine.name()) continue;
+    STROBE_ASSIGN(auto opened, engines::open_engine(other.name));
+    if (!opened->precisions().empty()) return opened;
+  }
+  return unsupported("--split-point: engine " + engine.name() +
+                     " runs on GPUs only, and no engine for the first part, on the CPU, is built");
+}
+
 Result<pipeline::VideoRunOptions> video_options(const RunFlags& flags, const Words& words, const fs::path& folder) {
   pipeline::VideoRunOptions options;
   options.input = flags.input;
@@ -169,6 +189,9 @@ Result<void> check_run_flags(const RunFlags& flags) {
     if (std::count(flags.engines.begin(), flags.engines.end(), flags.engines[i]) > 1)
       return usage_error(fmt::format("--engine: {} is named twice", flags.engines[i]));
   for (const std::string& engine : flags.engines) STROBE_TRY(engines::check_engine(engine));
+  if (!flags.split_engine.empty())
+    if (auto known = engines::check_engine(flags.split_engine); !known)
+      return std::move(known).error().at("--split-engine");
   STROBE_TRY(parse_words(flags));
   STROBE_TRY(report::parse_format(flags.format));
   return {};
@@ -180,12 +203,14 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   STROBE_ASSIGN(const Words words, parse_words(flags));
   STROBE_ASSIGN(const auto engine, engines::open_engine(spec));
   STROBE_TRY(check_device(flags, *engine));
+  STROBE_ASSIGN(const auto first, first_part(flags, *engine));
   STROBE_ASSIGN(const engines::ModelSource model, open_model(flags, words, *engine));
   STROBE_TRY(make_writable_folder(folder));
   STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
 
   STROBE_ASSIGN(pipeline::VideoRunOptions options, video_options(flags, words, folder));
   STROBE_ASSIGN(options.split_layer, split_layer(flags, model));
+  options.first_part = first;
   std::unique_ptr<RunRecording> recording;
   if (!flags.no_record) {
     STROBE_ASSIGN(recording, RunRecording::start(folder, !flags.no_gpu_trace, flags.gpu_metrics_us));

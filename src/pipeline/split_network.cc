@@ -87,8 +87,13 @@ class SplitSession : public Session {
 
 class SplitNetwork : public Network {
  public:
-  SplitNetwork(std::unique_ptr<Network> first, std::unique_ptr<Network> second, std::vector<bool> from_second)
-      : first_(std::move(first)), second_(std::move(second)), from_second_(std::move(from_second)) {
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+  SplitNetwork(std::unique_ptr<Network> first, std::unique_ptr<Network> second, std::vector<bool> from_second,
+               Facts first_facts)
+      : first_(std::move(first)),
+        second_(std::move(second)),
+        from_second_(std::move(from_second)),
+        first_facts_(std::move(first_facts)) {
     size_t next_of_first = 0, next_of_second = 0;
     for (const bool second_has : from_second_)
       outputs_.push_back(second_has ? second_->outputs()[next_of_second++] : first_->outputs()[next_of_first++]);
@@ -113,24 +118,34 @@ class SplitNetwork : public Network {
     return all;
   }
 
-  std::vector<std::pair<std::string, std::string>> facts() const override { return second_->facts(); }
+  Facts facts() const override {
+    Facts all = second_->facts();
+    all.insert(all.end(), first_facts_.begin(), first_facts_.end());
+    return all;
+  }
 
  private:
   std::unique_ptr<Network> first_, second_;
   std::vector<bool> from_second_;
+  Facts first_facts_;
   std::vector<TensorInfo> outputs_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Network>> load_split(engines::Engine& engine, const models::SplitGraph& split,
-                                            const engines::LoadOptions& options) {
+Result<std::unique_ptr<Network>> load_split(engines::Engine& first, engines::Engine& second,
+                                            const models::SplitGraph& split, const engines::LoadOptions& options) {
   engines::LoadOptions on_cpu = options;
   on_cpu.device = "cpu";
-  STROBE_ASSIGN(auto first, engine.load(std::make_shared<const models::Graph>(split.first), on_cpu));
-  STROBE_ASSIGN(auto second, engine.load(std::make_shared<const models::Graph>(split.second), options));
+  const auto precisions = first.precisions();
+  if (options.device != "cpu" && std::find(precisions.begin(), precisions.end(), options.precision) == precisions.end())
+    on_cpu.precision = engines::Precision::kF32;
+  STROBE_ASSIGN(auto here, first.load(std::make_shared<const models::Graph>(split.first), on_cpu));
+  STROBE_ASSIGN(auto there, second.load(std::make_shared<const models::Graph>(split.second), options));
+  SplitNetwork::Facts facts{{"first_part", first.name()},
+                            {"first_part_precision", std::string(engines::to_string(on_cpu.precision))}};
   return std::unique_ptr<Network>(
-      std::make_unique<SplitNetwork>(std::move(first), std::move(second), split.from_second));
+      std::make_unique<SplitNetwork>(std::move(here), std::move(there), split.from_second, std::move(facts)));
 }
 
 }  // namespace strobe::pipeline

@@ -140,7 +140,7 @@ class VideoRun {
     if (options_.split_layer.empty()) return engine_.load(model_, load);
     if (!graph_) return unsupported("only built-in networks and Darknet's can be split, not a file of an engine's own");
     STROBE_ASSIGN(const models::SplitGraph split, models::split_graph(*graph_, options_.split_layer));
-    return load_split(engine_, split, load);
+    return load_split(options_.first_part ? *options_.first_part : engine_, engine_, split, load);
   }
 
   // What a network on pictures needs: one NCHW input of three channels.

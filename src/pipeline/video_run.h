@@ -30,6 +30,7 @@ struct VideoRunOptions {
   bool prep_on_device = false;  // pictures are sampled on load.device; takes no prep_filter and no split_layer
   engines::PrepOptions prep;    // of that
   std::string split_layer;      // the network is cut behind it (models/split.h); empty: it is whole
+  std::shared_ptr<engines::Engine> first_part;  // its engine, on the CPU; null: the same as of the second
   models::DetectOptions detect;
   std::vector<std::string> labels;  // class names of a model file; a graph has its own
   engines::LoadOptions load;

@@ -17,11 +17,16 @@ def strobe(*arguments, timeout=300, **keywords):
     return subprocess.run([STROBE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **keywords)
 
 
+GPU_ENGINES = frozenset({"tensorrt"})  # which run nowhere else
+
+
 @functools.cache
-def built_engines():
+def built_engines(on=frozenset()):
+    """Those that run on the CPU, and those of GPU_ENGINES that `on` has."""
     done = strobe("info", "--format", "json")
     assert done.returncode == 0, done.stderr
-    return [engine["name"] for engine in json.loads(done.stdout)["engines"] if engine["built"]]
+    return [engine["name"] for engine in json.loads(done.stdout)["engines"] if engine["built"] and
+            (engine["name"] not in GPU_ENGINES or engine["name"] in on)]
 
 
 def need(path):

@@ -9,28 +9,28 @@ import pathlib
 import sqlite3
 import unittest
 
-from support import STROBE, Case, built_engines, strobe
+from support import GPU_ENGINES, STROBE, Case, built_engines, strobe
 
 STAND_INS = pathlib.Path(os.environ.get("STROBE_TEST_BIN", pathlib.Path(STROBE).parent)).parent / "lib/fake_tensorrt"
 
 
 class Refused(Case):
     def test_where_it_is_not_built(self):
-        if "tensorrt" in built_engines():
+        if "tensorrt" in built_engines(GPU_ENGINES):
             self.skipTest("engine tensorrt is built")
         done = strobe("run", "--engine", "tensorrt", "--infer-on-gpu", "--input", self.made(3), "--model", "person-tiny",
                       "-o", self.folder / "out")
         self.refused(done, "engine tensorrt is not built", "headers of TensorRT", "TensorRT_ROOT")
 
     def test_on_the_cpu(self):
-        if "tensorrt" not in built_engines():
+        if "tensorrt" not in built_engines(GPU_ENGINES):
             self.skipTest("engine tensorrt is not built")
         done = strobe("run", "--engine", "tensorrt", "--input", self.made(3), "--model", "person-tiny",
                       "-o", self.folder / "out")
         self.refused(done, "engine tensorrt runs on GPUs only", "--infer-on-gpu")
 
     def test_a_tenant_on_the_cpu(self):
-        if "tensorrt" not in built_engines():
+        if "tensorrt" not in built_engines(GPU_ENGINES):
             self.skipTest("engine tensorrt is not built")
         study = self.folder / "study.yaml"
         study.write_text(f"tenants: [{{name: a, model: person-tiny, engine: tensorrt, source: {self.made(3)}}}]\n")
@@ -41,7 +41,7 @@ class Refused(Case):
         self.assertEqual(strobe("run", study, "-o", self.folder / "out").returncode, 0, "which needs no engine")
 
     def test_without_a_driver_or_its_library(self):
-        if "tensorrt" not in built_engines():
+        if "tensorrt" not in built_engines(GPU_ENGINES):
             self.skipTest("engine tensorrt is not built")
         for device, word in [("/none/libcuda.so.1", "no NVIDIA driver"), (self.driver(), "TensorRT's library")]:
             environment = {**os.environ, "STROBE_CUDA_LIBRARY": str(device),
@@ -61,7 +61,7 @@ class Refused(Case):
 class OnStandIns(Case):
     def setUp(self):
         super().setUp()
-        if "tensorrt" not in built_engines():
+        if "tensorrt" not in built_engines(GPU_ENGINES):
             self.skipTest("engine tensorrt is not built")
         self.environment = {**os.environ, "STROBE_CUDA_LIBRARY": str(Refused.driver()),
                             "STROBE_TENSORRT_LIBRARY": str(STAND_INS),
@@ -106,6 +106,32 @@ class OnStandIns(Case):
         self.assertEqual((state, again), ("miss", layers))
         self.assertRegex(noise, r"\Astrobe: note: TensorRT's engine cache: .*: is damaged or none of Strobe's\n\Z")
         self.assertEqual(run("fourth")[1:], ("hit", layers))
+
+    def test_the_second_part_of_a_split_network(self):
+        first = next((one for one in ("openvino", "torch", "opencv") if one in built_engines()), None)
+        if first is None:
+            self.skipTest("no engine for the CPU is built")
+        arguments = ["run", "--engine", "tensorrt", "--infer-on-gpu", "--input", self.made(5), "--model", "person-tiny",
+                     "--split-point", "stem.act", "--no-video", "--no-gpu-trace", "--limit-seconds", "0"]
+        for name, flags, engine in (("named", ["--split-engine", first, "--precision", "f16"], first),
+                                    ("usual", [], built_engines()[0])):
+            out = self.folder / name
+            self.strobe(*arguments, *flags, "-o", out)
+            with contextlib.closing(sqlite3.connect(out / "trace.sqlite")) as trace:
+                facts = dict(trace.execute("select name, value from STROBE_FACT"))
+            self.assertEqual((facts["engine.first_part"], facts["engine.first_part_precision"]), (engine, "f32"))
+            self.assertEqual(facts["engine.precision"], "f16" if flags else "f32")
+            self.assertEqual(facts["engine.device"], "cuda:0")
+            ranges = json.loads(self.strobe("stats", out / "trace.sqlite", "--by", "range", "--format", "json"))["rows"]
+            counts = {row["name"]: row["count"] for row in ranges}
+            self.assertEqual(counts["first part"], counts["second part"])
+            rows = list(csv.DictReader(io.StringIO(self.strobe("layers", out, "--fusion", "--format", "csv"))))
+            of_tensorrt = [row for row in rows if row["implementation"].startswith("stand_in")]
+            self.assertTrue(of_tensorrt)
+            self.assertFalse([row for row in of_tensorrt if "stem" in row["layers"]])
+            self.assertTrue([row for row in rows if "stem.conv" in row["layers"].split("+")])
+        self.refused(strobe(*arguments, "--split-engine", "tensorrt", "-o", self.folder / "none", env=self.environment),
+                     "--split-engine tensorrt: runs on GPUs only")
 
     def test_an_engine_file(self):
         version = self.version()

@@ -1,9 +1,11 @@
 """`strobe run` as a video-stream worker: its options, its CSV of steps, split networks, training."""
 import array
+import contextlib
 import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -126,6 +128,25 @@ class Inference(Case):
             scale = max(abs(value) for value in whole)
             self.assertLess(max(abs(a - b) for a, b in zip(whole, parts)), 1e-3 * scale, engine)
 
+    def test_the_parts_of_a_split_network_may_have_different_engines(self):
+        engines = built_engines()
+        if len(engines) < 2:
+            self.skipTest("one engine is built")
+        video, outputs = self.video(3), []
+        for name, flags in (("whole", []), ("parts", ["--split-point", "layer2", "--split-engine", engines[1]])):
+            out = self.folder / name
+            done = strobe("run", "--model-name", "resnet18", "--size", "64x64", "--input", video, "--engine", engines[0],
+                          "--dump-outputs", out / "raw", "-q", "-o", out, "--limit-seconds", "0", "--profile-runs", "2",
+                          *flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            outputs.append(array.array("f", (out / "raw" / "output_0.f32").read_bytes()))
+        scale = max(abs(value) for value in outputs[0])
+        self.assertEqual(len(outputs[0]), len(outputs[1]))
+        self.assertLess(max(abs(a - b) for a, b in zip(*outputs)), 1e-3 * scale)
+        with contextlib.closing(sqlite3.connect(self.folder / "parts" / "trace.sqlite")) as trace:
+            facts = dict(trace.execute("select name, value from STROBE_FACT"))
+        self.assertEqual((facts["engine"], facts["engine.first_part"]), (engines[0], engines[1]))
+
     def test_a_compiled_package_answers_as_pytorch(self):
         python = os.environ.get("STROBE_TEST_PYTHON", "python3")
         if "torch" not in built_engines():
@@ -173,6 +194,11 @@ class Inference(Case):
                 (["--prep-filter", "fps=1"], ["filter 'fps=1'", "holds pictures back"]),
                 (["--split-point", ""], ["--split-point is empty"]),
                 (["--model", "resnet18", "--split-point", "resnet18:"], ["expected MODEL:LAYER"]),
+                (["--split-engine", "openvino"], ["--split-engine goes with --split-point"]),
+                (["--model", "resnet18", "--split-point", "layer3", "--split-engine", "opnvino"],
+                 ["--split-engine: no engine is called 'opnvino'", "openvino"]),
+                (["--model", "resnet18", "--split-point", "layer3", "--split-engine", self.engine(), "--dry-run"],
+                 ["--dry-run with --split-engine"]),
                 (["--core-bind", "4000"], ["core 4000"]),
                 (["--core-bind", "x"], ["cores 'x'"]),
                 (["--infer-on-gpu", "--device-id", "99"], ["cuda:99"]),
