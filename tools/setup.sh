@@ -37,7 +37,7 @@ devkit=("nuscenes-devkit==1.2.0" "pyquaternion==0.9.9")
 offline=${STROBE_SETUP_OFFLINE:-}
 
 if command -v dpkg-query >/dev/null; then
-  missing=()
+  missing=() unknown=()
   for debian in "${build_packages[@]}" "${test_packages[@]}"; do
     dpkg-query -W -f='${Status}' "$debian" 2>/dev/null | grep -q '^install ok installed' || missing+=("$debian")
   done
@@ -47,8 +47,16 @@ if command -v dpkg-query >/dev/null; then
     else
       as_root=()
       if [ "$(id -u)" != 0 ]; then as_root=(sudo); fi
-      echo "setup: installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
       "${as_root[@]}" apt-get update -qq
+      # Another release has other names; what it lacks switches its part off, and CMake says what it cannot do without.
+      known=()
+      for debian in "${missing[@]}"; do
+        candidate=$(LC_ALL=C apt-cache policy "$debian" 2>/dev/null | sed -n 's/^ *Candidate: //p')
+        if [ "${candidate:-(none)}" = "(none)" ]; then unknown+=("$debian"); else known+=("$debian"); fi
+      done
+      [ ${#unknown[@]} -eq 0 ] || echo "setup: packages that this system's apt does not know: ${unknown[*]}" >&2
+      missing=("${known[@]}")
+      echo "setup: installing ${#missing[@]} Debian packages: ${missing[*]}" >&2
       DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
     fi
   fi
