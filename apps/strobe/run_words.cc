@@ -99,8 +99,9 @@ std::string prep_filter(const RunFlags& flags, const Words& words) {
 Result<void> check_device(const RunFlags& flags, const engines::Engine& engine) {
   STROBE_TRY(engines::check_device_word(flags.device));
   STROBE_TRY(engines::check_runs_on(engine, flags.device));
-  if (flags.prep_on_gpu && engine.name() != "torch")
-    return unsupported("--prep-on-gpu: engine " + engine.name() + " does not preprocess pictures on a GPU; torch does");
+  if (flags.prep_on_gpu && engine.name() != "torch" && engine.name() != "tensorrt")
+    return unsupported("--prep-on-gpu: engine " + engine.name() +
+                       " does not preprocess pictures on a GPU; torch and tensorrt do");
   return {};
 }
 

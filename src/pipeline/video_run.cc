@@ -240,11 +240,23 @@ class VideoRun {
     return media::preprocess(filtered, format_, input);
   }
 
-  // What libraries make at a thread's first calls is no picture's work.
+  // The first one of a file or folder, looked at twice; of what comes but once, a grey one.
+  PictureBytes warm_up_picture() const {
+    std::error_code ignored;
+    const std::filesystem::path path = options_.input;
+    if (options_.input.starts_with("synthetic://") || std::filesystem::is_regular_file(path, ignored) ||
+        std::filesystem::is_directory(path, ignored))
+      if (auto source = media::open_source(options_.input, options_.source))
+        if (const auto frame = (*source)->next(); frame && *frame)
+          if (auto picture = media::picture_bytes(**frame, format_)) return std::move(*picture);
+    return grey_picture(format_);
+  }
+
+  // What libraries make at a thread's first calls, and engines for a kind of picture, is no picture's work.
   Result<void> warm_up_preprocessor() const {
     if (!preprocessor_ || options_.warmup == 0) return {};
     STROBE_ASSIGN(const auto input, preprocessor_->create_input());
-    const PictureBytes picture = grey_picture(format_);
+    const PictureBytes picture = warm_up_picture();
     for (int i = 0; i < options_.warmup && !stop_requested(); ++i) STROBE_TRY(preprocessor_->put(picture, 0, *input));
     return {};
   }

@@ -133,6 +133,22 @@ class OnStandIns(Case):
         self.refused(strobe(*arguments, "--split-engine", "tensorrt", "-o", self.folder / "none", env=self.environment),
                      "--split-engine tensorrt: runs on GPUs only")
 
+    def test_preprocessing_on_the_gpu(self):
+        for level in ("simple", "medium"):
+            out = self.folder / level
+            builds = self.folder / f"{level}.builds"
+            self.environment["FAKE_TRT_BUILDS"] = str(builds)
+            self.strobe("run", "--engine", "tensorrt", "--infer-on-gpu", "--prep-on-gpu", "--prep-level", level,
+                        "--input", self.made(9), "--model", "person-tiny", "--batch-size", "2", "--no-video",
+                        "--no-gpu-trace", "-o", out)
+            with contextlib.closing(sqlite3.connect(out / "trace.sqlite")) as trace:
+                facts = dict(trace.execute("select name, value from STROBE_FACT"))
+            self.assertEqual(facts["prep.device"], "cuda:0")
+            ranges = json.loads(self.strobe("stats", out / "trace.sqlite", "--by", "range", "--format", "json"))["rows"]
+            self.assertGreaterEqual({row["name"]: row["count"] for row in ranges}["prep"], 9)
+            # The network, which the second level finds in the cache, and the one kind of picture, before the run.
+            self.assertEqual(builds.read_text(), "bb" if level == "simple" else "b")
+
     def test_an_engine_file(self):
         version = self.version()
         file = self.folder / "net.engine"

@@ -93,7 +93,8 @@ if(TARGET strobe_engine_tensorrt)
   strobe_warnings(strobe_fake_tensorrt)
 
   add_executable(strobe_engine_tensorrt_test ${CMAKE_CURRENT_LIST_DIR}/tensorrt/tensorrt_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/tensorrt/cache_test.cc ${CMAKE_CURRENT_LIST_DIR}/tensorrt/tensorrt_case.cc
+    ${CMAKE_CURRENT_LIST_DIR}/tensorrt/cache_test.cc ${CMAKE_CURRENT_LIST_DIR}/tensorrt/prep_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/tensorrt/tensorrt_case.cc
     ${CMAKE_CURRENT_LIST_DIR}/engine_case.cc ${CMAKE_CURRENT_LIST_DIR}/onnx_file.cc
     ${CMAKE_CURRENT_LIST_DIR}/../models/reference_executor.cc ${CMAKE_CURRENT_LIST_DIR}/../support/places.cc)
   target_include_directories(strobe_engine_tensorrt_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -101,6 +102,14 @@ if(TARGET strobe_engine_tensorrt)
     STROBE_TEST_TENSORRT_MAJOR=${tensorrt_major} STROBE_TEST_TENSORRT_VERSION=${tensorrt_number})
   target_compile_options(strobe_engine_tensorrt_test PRIVATE -Wno-missing-field-initializers)
   target_link_libraries(strobe_engine_tensorrt_test PRIVATE strobe_engines GTest::gmock GTest::gtest_main)
+  if(STROBE_MEDIA)  # makes FFmpeg's frames
+    target_sources(strobe_engine_tensorrt_test PRIVATE ${CMAKE_CURRENT_LIST_DIR}/tensorrt/prep_onnx_test.cc
+      ${PROJECT_SOURCE_DIR}/src/engines/tensorrt/prep_onnx.cc)
+    target_compile_definitions(strobe_engine_tensorrt_test PRIVATE STROBE_TEST_PYTHON="${STROBE_PYTHON}"
+      STROBE_TEST_PREP_REFERENCE="${CMAKE_CURRENT_LIST_DIR}/tensorrt/prep_reference.py"
+      STROBE_TEST_TENSORRT_REFERENCE="${CMAKE_CURRENT_LIST_DIR}/tensorrt_reference.py")
+    target_link_libraries(strobe_engine_tensorrt_test PRIVATE strobe_media PkgConfig::FFMPEG)
+  endif()
   strobe_warnings(strobe_engine_tensorrt_test)
   add_dependencies(strobe_engine_tensorrt_test strobe_engine_tensorrt strobe_fake_tensorrt)
   gtest_discover_tests(strobe_engine_tensorrt_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kNoDevice = 100, kOutOfMemory = 2;
 constexpr int kMultiprocessors = 16, kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;  // attributes
-constexpr unsigned kNonBlocking = 1;  // a stream that does not wait for the default one
+constexpr unsigned kNonBlocking = 1;    // a stream that does not wait for the default one
+constexpr unsigned kWithoutTiming = 2;  // an event
 
 Result<Driver> open_driver() {
   auto library = Library::open({"STROBE_CUDA_LIBRARY", {"libcuda.so.1"}});
@@ -37,12 +38,19 @@ Result<Driver> open_driver() {
   find(driver.stream_create, "cuStreamCreateWithPriority");
   find(driver.stream_destroy, "cuStreamDestroy_v2");
   find(driver.stream_wait, "cuStreamSynchronize");
+  find(driver.stream_wait_event, "cuStreamWaitEvent");
+  find(driver.event_create, "cuEventCreate");
+  find(driver.event_destroy, "cuEventDestroy_v2");
+  find(driver.event_record, "cuEventRecord");
+  find(driver.event_wait, "cuEventSynchronize");
   find(driver.allocate, "cuMemAlloc_v2");
   find(driver.release, "cuMemFree_v2");
   find(driver.allocate_pinned, "cuMemHostAlloc");
   find(driver.release_pinned, "cuMemFreeHost");
   find(driver.to_device, "cuMemcpyHtoDAsync_v2");
   find(driver.to_host, "cuMemcpyDtoHAsync_v2");
+  find(driver.on_device, "cuMemcpyDtoDAsync_v2");
+  find(driver.fill, "cuMemsetD8Async");
   find(driver.error_text, "cuGetErrorString");
   if (!missing.empty())
     return unsupported(library->path() + ": is no CUDA driver that can be used, it lacks " + missing);
@@ -117,37 +125,78 @@ Result<void> Lane::wait() const {
   return api_.check(api_.stream_wait(stream_), "waiting for the GPU");
 }
 
-Result<Buffer> Buffer::create(const Device& device, int64_t floats) {
-  Buffer buffer(device.api());
-  buffer.bytes_ = static_cast<size_t>(floats) * sizeof(float);
-  const auto allocated = [&](int code, const char* where) -> Result<void> {
-    if (code == kOutOfMemory)
-      return engine_error(
-          fmt::format("out of memory {}: {:.1f} MB for a tensor", where, static_cast<double>(buffer.bytes_) / 1e6));
-    return buffer.api_->check(code, "memory for a tensor");
-  };
-  const std::string on = "on " + device.name();
-  STROBE_TRY(allocated(buffer.api_->allocate(&buffer.device_, buffer.bytes_), on.c_str()));
-  STROBE_TRY(allocated(buffer.api_->allocate_pinned(&buffer.host_, buffer.bytes_, 0), "on the host (pinned)"));
-  return buffer;
+Result<Event> Event::create(const Device& device) {
+  Event event(device.api());
+  STROBE_TRY(event.api_->check(event.api_->event_create(&event.event_, kWithoutTiming), "an event"));
+  return event;
 }
 
-Buffer::~Buffer() {
-  if (host_ != nullptr) api_->release_pinned(host_);
-  if (device_ != 0) api_->release(device_);
+Event::~Event() {
+  if (event_ != nullptr) api_->event_destroy(event_);
+}
+
+Result<void> Event::record(Stream stream) const {
+  return api_->check(api_->event_record(event_, stream), "an event in a stream");
+}
+
+Result<void> Event::hold_back(Stream stream) const {
+  return api_->check(api_->stream_wait_event(stream, event_, 0), "an event that a stream waits for");
+}
+
+Result<void> Event::wait() const {
+  return api_->check(api_->event_wait(event_), "waiting for the GPU");
+}
+
+namespace {
+
+Result<void> allocated(const Driver& api, int code, const char* what, size_t bytes, const std::string& where) {
+  if (code == kOutOfMemory)
+    return unsupported(
+        fmt::format("out of memory {}: {:.1f} MB for {}", where, static_cast<double>(bytes) / 1e6, what));
+  return api.check(code, "memory");
+}
+
+}  // namespace
+
+Result<DeviceBlock> DeviceBlock::create(const Device& device, size_t bytes, const char* what) {
+  DeviceBlock block(device.api(), bytes);
+  STROBE_TRY(allocated(device.api(), device.api().allocate(&block.at_, bytes), what, bytes, "on " + device.name()));
+  return block;
+}
+
+DeviceBlock::~DeviceBlock() {
+  if (at_ != 0) api_->release(at_);
+}
+
+Result<PinnedBlock> PinnedBlock::create(const Device& device, size_t bytes, const char* what) {
+  PinnedBlock block(device.api(), bytes);
+  STROBE_TRY(
+      allocated(device.api(), device.api().allocate_pinned(&block.at_, bytes, 0), what, bytes, "on the host (pinned)"));
+  return block;
+}
+
+PinnedBlock::~PinnedBlock() {
+  if (at_ != nullptr) api_->release_pinned(at_);
+}
+
+Result<Buffer> Buffer::create(const Device& device, int64_t floats) {
+  const size_t bytes = static_cast<size_t>(floats) * sizeof(float);
+  STROBE_ASSIGN(DeviceBlock there, DeviceBlock::create(device, bytes, "a tensor"));
+  STROBE_ASSIGN(PinnedBlock here, PinnedBlock::create(device, bytes, "a tensor"));
+  return Buffer(device.api(), std::move(there), std::move(here));
 }
 
 Result<void> Buffer::bring(const float* values, Stream stream) {
-  std::memcpy(host_, values, bytes_);
-  return api_->check(api_->to_device(device_, host_, bytes_, stream), "a copy to the GPU");
+  std::memcpy(host_.at(), values, host_.bytes());
+  return api_->check(api_->to_device(device_.at(), host_.at(), host_.bytes(), stream), "a copy to the GPU");
 }
 
 Result<void> Buffer::fetch(Stream stream) {
-  return api_->check(api_->to_host(host_, device_, bytes_, stream), "a copy from the GPU");
+  return api_->check(api_->to_host(host_.at(), device_.at(), host_.bytes(), stream), "a copy from the GPU");
 }
 
 void Buffer::take(float* values) const {
-  std::memcpy(values, host_, bytes_);
+  std::memcpy(values, host_.at(), host_.bytes());
 }
 
 }  // namespace strobe::engines::tensorrt_plugin

@@ -16,6 +16,7 @@ namespace strobe::engines::tensorrt_plugin {
 using DevicePointer = unsigned long long;
 using Context = void*;
 using Stream = void*;
+using EventHandle = void*;
 
 struct Driver {
   int (*init)(unsigned flags) = nullptr;
@@ -32,12 +33,19 @@ struct Driver {
   int (*stream_create)(Stream* stream, unsigned flags, int priority) = nullptr;
   int (*stream_destroy)(Stream stream) = nullptr;
   int (*stream_wait)(Stream stream) = nullptr;
+  int (*stream_wait_event)(Stream stream, EventHandle event, unsigned flags) = nullptr;
+  int (*event_create)(EventHandle* event, unsigned flags) = nullptr;
+  int (*event_destroy)(EventHandle event) = nullptr;
+  int (*event_record)(EventHandle event, Stream stream) = nullptr;
+  int (*event_wait)(EventHandle event) = nullptr;
   int (*allocate)(DevicePointer* memory, size_t bytes) = nullptr;
   int (*release)(DevicePointer memory) = nullptr;
   int (*allocate_pinned)(void** memory, size_t bytes, unsigned flags) = nullptr;
   int (*release_pinned)(void* memory) = nullptr;
   int (*to_device)(DevicePointer to, const void* from, size_t bytes, Stream stream) = nullptr;
   int (*to_host)(void* to, DevicePointer from, size_t bytes, Stream stream) = nullptr;
+  int (*on_device)(DevicePointer to, DevicePointer from, size_t bytes, Stream stream) = nullptr;
+  int (*fill)(DevicePointer to, unsigned char value, size_t bytes, Stream stream) = nullptr;
   int (*error_text)(int code, const char** text) = nullptr;
 
   // Errors: kEngine with what was tried and the driver's own words.
@@ -103,22 +111,73 @@ class Lane {
   Stream stream_ = nullptr;
 };
 
+// A place in a stream, for others to wait for. All calls: with the device current.
+class Event {
+ public:
+  static Result<Event> create(const Device& device);
+  Event(Event&& other) noexcept : api_(other.api_), event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&&) = delete;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event();
+
+  Result<void> record(Stream stream) const;     // behind all that it was given
+  Result<void> hold_back(Stream stream) const;  // what this stream does next comes after it; the host does not wait
+  Result<void> wait() const;                    // the host does; done at once where nothing was recorded
+
+ private:
+  explicit Event(const Driver& api) : api_(&api) {}
+  const Driver* api_;
+  EventHandle event_ = nullptr;
+};
+
+// Memory on the device; pinned memory on the host, through which copies go. All calls: with the device current.
+class DeviceBlock {
+ public:
+  // what: for the message. Errors: kUnsupported (out of memory, with how much was asked for), kEngine.
+  static Result<DeviceBlock> create(const Device& device, size_t bytes, const char* what);
+  DeviceBlock(DeviceBlock&& other) noexcept
+      : api_(other.api_), bytes_(other.bytes_), at_(std::exchange(other.at_, 0)) {}
+  DeviceBlock& operator=(DeviceBlock&&) = delete;
+  DeviceBlock(const DeviceBlock&) = delete;
+  DeviceBlock& operator=(const DeviceBlock&) = delete;
+  ~DeviceBlock();
+  size_t bytes() const { return bytes_; }
+  DevicePointer at(size_t offset = 0) const { return at_ + offset; }
+  void* address(size_t offset = 0) const { return reinterpret_cast<void*>(at(offset)); }
+
+ private:
+  DeviceBlock(const Driver& api, size_t bytes) : api_(&api), bytes_(bytes) {}
+  const Driver* api_;
+  size_t bytes_;
+  DevicePointer at_ = 0;
+};
+class PinnedBlock {
+ public:
+  static Result<PinnedBlock> create(const Device& device, size_t bytes, const char* what);
+  PinnedBlock(PinnedBlock&& other) noexcept
+      : api_(other.api_), bytes_(other.bytes_), at_(std::exchange(other.at_, nullptr)) {}
+  PinnedBlock& operator=(PinnedBlock&&) = delete;
+  PinnedBlock(const PinnedBlock&) = delete;
+  PinnedBlock& operator=(const PinnedBlock&) = delete;
+  ~PinnedBlock();
+  size_t bytes() const { return bytes_; }
+  void* at() const { return at_; }
+
+ private:
+  PinnedBlock(const Driver& api, size_t bytes) : api_(&api), bytes_(bytes) {}
+  const Driver* api_;
+  size_t bytes_;
+  void* at_ = nullptr;
+};
+
 // A tensor's memory on the device, and the pinned one on the host that copies go through.
 class Buffer {
  public:
-  // Errors: kEngine (out of memory, with how much was asked for).
+  // Errors: those of the blocks.
   static Result<Buffer> create(const Device& device, int64_t floats);
-  Buffer(Buffer&& other) noexcept
-      : api_(other.api_),
-        bytes_(other.bytes_),
-        device_(std::exchange(other.device_, 0)),
-        host_(std::exchange(other.host_, nullptr)) {}
-  Buffer& operator=(Buffer&&) = delete;
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer();
 
-  void* device() const { return reinterpret_cast<void*>(device_); }
+  void* device() const { return device_.address(); }
   // The caller's values on their way to the device; what the stream does next comes after it.
   Result<void> bring(const float* values, Stream stream);
   // Begins the way back; the values are there for take() once the stream was waited for.
@@ -126,11 +185,11 @@ class Buffer {
   void take(float* values) const;
 
  private:
-  explicit Buffer(const Driver& api) : api_(&api) {}
+  Buffer(const Driver& api, DeviceBlock device, PinnedBlock host)
+      : api_(&api), device_(std::move(device)), host_(std::move(host)) {}
   const Driver* api_;
-  size_t bytes_ = 0;
-  DevicePointer device_ = 0;
-  void* host_ = nullptr;
+  DeviceBlock device_;
+  PinnedBlock host_;
 };
 
 }  // namespace strobe::engines::tensorrt_plugin

@@ -11,6 +11,7 @@
 #include "engines/request.h"
 #include "kernels.h"
 #include "log.h"
+#include "preprocess.h"
 
 namespace strobe::engines::tensorrt_plugin {
 namespace {
@@ -68,15 +69,13 @@ class TensorrtSession : public Session {
   Result<void> run(std::span<const float* const> inputs, std::span<float* const> outputs) override {
     STROBE_TRY(check_buffers(shared_->ends, inputs, outputs));
     const Current current(shared_->device);
-    auto done = start(inputs);
-    if (done) done = lane_->wait();
-    if (!done) {
-      settle();
-      return done;
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) buffers_[inputs.size() + i].take(outputs[i]);
-    if (times_) shared_->unknown_layers = times_->unknown();
-    return {};
+    return finish(start(inputs), outputs);
+  }
+
+  Result<void> run_prepared(const DeviceInput& input, std::span<float* const> outputs) override {
+    STROBE_ASSIGN(const TensorrtInput* const own, own_input(input, shared_->ends, shared_->device, outputs));
+    const Current current(shared_->device);
+    return finish(start(*own), outputs);
   }
 
   Result<std::vector<KernelTime>> kernel_times() override {
@@ -118,11 +117,38 @@ class TensorrtSession : public Session {
   // Everything into the stream; nothing is waited for, except by TensorRT's profiler.
   Result<void> start(std::span<const float* const> inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) STROBE_TRY(buffers_[i].bring(inputs[i], lane_->stream()));
+    if (reads_prepared_) STROBE_TRY(read_from(buffers_[0].device()));
+    reads_prepared_ = false;
+    return enqueue();
+  }
+  Result<void> start(const TensorrtInput& input) {
+    STROBE_TRY(input.ready().hold_back(lane_->stream()));
+    reads_prepared_ = true;
+    STROBE_TRY(read_from(input.values().address()));
+    return enqueue();
+  }
+  Result<void> read_from(void* first_input) {
+    const Listening said;
+    if (!context_->setTensorAddress(shared_->inputs[0].c_str(), first_input))
+      return engine_error(shared_->inputs[0] + ": " + said.errors());
+    return {};
+  }
+  Result<void> enqueue() {
     if (times_) times_->begin_run();
     const Listening said;
     if (!context_->enqueueV3(static_cast<cudaStream_t>(lane_->stream())))
       return engine_error("TensorRT could not run: " + said.errors());
-    for (size_t i = inputs.size(); i < buffers_.size(); ++i) STROBE_TRY(buffers_[i].fetch(lane_->stream()));
+    for (size_t i = shared_->inputs.size(); i < buffers_.size(); ++i) STROBE_TRY(buffers_[i].fetch(lane_->stream()));
+    return {};
+  }
+  Result<void> finish(Result<void> done, std::span<float* const> outputs) {
+    if (done) done = lane_->wait();
+    if (!done) {
+      settle();
+      return done;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) buffers_[shared_->inputs.size() + i].take(outputs[i]);
+    if (times_) shared_->unknown_layers = times_->unknown();
     return {};
   }
 
@@ -134,6 +160,7 @@ class TensorrtSession : public Session {
   std::shared_ptr<Shared> shared_;
   std::unique_ptr<Lane> lane_;
   std::vector<Buffer> buffers_;  // inputs, then outputs
+  bool reads_prepared_ = false;  // the context has the address of an input that was prepared on the device
   std::optional<LayerTimes> times_;
   std::unique_ptr<nvinfer1::IExecutionContext> context_;
 };
@@ -144,6 +171,10 @@ class TensorrtNetwork : public Network {
   const std::vector<TensorInfo>& inputs() const override { return shared_->ends.inputs; }
   const std::vector<TensorInfo>& outputs() const override { return shared_->ends.outputs; }
   Result<std::unique_ptr<Session>> create_session() override { return TensorrtSession::create(shared_); }
+  Result<std::unique_ptr<Preprocessor>> create_preprocessor(const PrepOptions& options) override {
+    if (shared_->ends.inputs.size() != 1) return unsupported("the network's input is not one picture");
+    return make_preprocessor(shared_->device, shared_->priority, shared_->ends.inputs[0], options);
+  }
   Result<std::vector<Kernel>> kernels() override { return shared_->kernels.kernels; }
   std::vector<std::pair<std::string, std::string>> facts() const override {
     auto facts = shared_->facts;

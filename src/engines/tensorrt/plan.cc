@@ -138,7 +138,7 @@ Result<CachedEngine> build_engine(const Tensorrt& tensorrt, const OnnxSource& so
     return parse_error(*parser, said);
   CachedEngine built;
   for (int32_t i = 0; i < network->getNbInputs(); ++i) {
-    STROBE_TRY(settle(*network->getInput(i), options));
+    if (!source.whole) STROBE_TRY(settle(*network->getInput(i), options));
     built.inputs.emplace_back(network->getInput(i)->getName());
   }
   for (int32_t i = 0; i < network->getNbOutputs(); ++i) built.outputs.emplace_back(network->getOutput(i)->getName());

@@ -29,13 +29,14 @@ struct OnnxSource {
   std::string name;             // of the network or file, for messages
   std::string path;             // of the file; empty for a Graph. Weights may lie beside it
   bool carries_numbers = true;  // the precision is in the bytes themselves
+  bool whole = false;           // every shape is, too, and its ends are of any type: no batch and size is put in
 };
 
-// Every input gets the batch and what else it leaves open of options.input_shape. What was built before on a device of
-// this kind comes out of the cache (cache.h), what is built goes there; what is in the way of that is said on stderr
-// and in the fact engine_cache_note. The device must be current. Errors: kUsage (a size that the file has otherwise, or
-// leaves open and none was given), kBadData (no ONNX), kUnsupported (an operation that TensorRT lacks: names the node;
-// types other than float32 at the ends), kEngine.
+// Every input gets the batch and what else it leaves open of options.input_shape, unless the source is whole. What was
+// built before on a device of this kind comes out of the cache (cache.h), what is built goes there; what is in the way
+// of that is said on stderr and in the fact engine_cache_note. The device must be current. Errors: kUsage (a size that
+// the file has otherwise, or leaves open and none was given), kBadData (no ONNX), kUnsupported (an operation that
+// TensorRT lacks: names the node; types other than float32 at the ends), kEngine.
 Result<Plan> build(const Tensorrt& tensorrt, const Device& device, const OnnxSource& source,
                    const LoadOptions& options);
 

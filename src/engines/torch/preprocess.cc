@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <string>
 
+#include "engines/smoothing.h"
 #include "error.h"
 #include "threads.h"
 
@@ -17,28 +17,18 @@ namespace {
 
 constexpr auto kChannels = static_cast<int64_t>(PictureSampling::kChannels);
 
-// FFmpeg's gblur, which is a recursive filter: along a line v[i] = x[i] + r v[i - 1] and back w[i] = v[i] + r w[i + 1],
-// begun as if the first and the last value went on for ever. As convolutions, cut where r^n is nothing any more.
-class Smoothing {
+// A Smoothing with its weights on the device.
+class Smoother {
  public:
-  Smoothing(double sigma, c10::Device device) {
-    const double lambda = sigma * sigma / 2;
-    const double r = (1 + 2 * lambda - std::sqrt(1 + 4 * lambda)) / (2 * lambda);
-    constexpr double kNothing = 1e-8;
-    reach_ = static_cast<int64_t>(std::ceil(std::log(kNothing) / std::log(r)));
-    scale_ = std::pow(1 - r, 4);  // of both directions, there and back
-    std::vector<float> forth;
-    for (int64_t i = reach_; i >= 0; --i) forth.push_back(static_cast<float>(std::pow(r, i)));
-    forth_ = brought(forth, device);
-    back_ = brought(std::vector<float>(forth.rbegin(), forth.rend()), device);
-  }
+  Smoother(double sigma, c10::Device device)
+      : of_(sigma), forth_(brought(of_.forth, device)), back_(brought(of_.back(), device)) {}
 
   // x: components x height x width. Whole values of 0..255.
   at::Tensor operator()(const at::Tensor& x) const {
-    const at::Tensor across =
-        there_and_back(x.unsqueeze(1), {1, 1, 1, reach_ + 1}, {reach_, 0, 0, 0}, {0, reach_, 0, 0});
-    const at::Tensor both = there_and_back(across, {1, 1, reach_ + 1, 1}, {0, 0, reach_, 0}, {0, 0, 0, reach_});
-    return (both * scale_).round_().clamp_(0, 255).squeeze(1);
+    const int64_t reach = of_.reach;
+    const at::Tensor across = there_and_back(x.unsqueeze(1), {1, 1, 1, reach + 1}, {reach, 0, 0, 0}, {0, reach, 0, 0});
+    const at::Tensor both = there_and_back(across, {1, 1, reach + 1, 1}, {0, 0, reach, 0}, {0, 0, 0, reach});
+    return (both * of_.scale).round_().clamp_(0, 255).squeeze(1);
   }
 
  private:
@@ -48,8 +38,7 @@ class Smoothing {
     return at::conv2d(at::replication_pad2d(there, behind), back_.view(kernel));
   }
 
-  int64_t reach_ = 0;
-  double scale_ = 1;
+  const Smoothing of_;
   at::Tensor forth_, back_;
 };
 
@@ -89,7 +78,7 @@ class Sampling {
   int64_t bytes() const { return bytes_; }
 
   // bytes: the planes one behind the other. into: 3 x height x width.
-  void run(const at::Tensor& bytes, const std::optional<Smoothing>& smoothing, const at::Tensor& into) const {
+  void run(const at::Tensor& bytes, const std::optional<Smoother>& smoothing, const at::Tensor& into) const {
     std::vector<at::Tensor> components;
     for (const Group& group : groups_) {
       at::Tensor x = bytes.as_strided({group.count, group.height, group.width},
@@ -263,7 +252,7 @@ class TorchPreprocessor : public Preprocessor {
   };
   const std::vector<int64_t> shape_;
   Lane lane_;
-  std::optional<Smoothing> smoothing_;
+  std::optional<Smoother> smoothing_;
   std::vector<Known> known_;
   std::array<Staging, 4> stagings_;
   size_t next_staging_ = 0;

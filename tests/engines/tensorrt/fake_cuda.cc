@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -18,12 +19,22 @@ struct StreamState {
   int priority = 0;
   std::vector<std::function<void()>> waiting;
 };
+// A place in a stream: what was given to it before is done when `done` is.
+struct Place {
+  StreamState* stream = nullptr;
+  bool done = false;
+};
+struct EventState {
+  std::shared_ptr<Place> recorded;
+};
 struct State {
   std::recursive_mutex mutex;
   std::map<void*, size_t> device, pinned;
   size_t used = 0;
   std::set<StreamState*> streams;
+  std::set<EventState*> events;
   std::string priorities;
+  int host_waits = 0;  // for events
 };
 State& state() {
   static auto* const one = new State;
@@ -35,8 +46,11 @@ constexpr int kOutOfMemory = 2, kInvalidContext = 201, kInvalidHandle = 400, kNo
 
 // What a call finds that is made with no context, or with what is no such memory.
 int find(const std::map<void*, size_t>& memory, const void* at, size_t bytes) {
-  const auto block = memory.find(const_cast<void*>(at));
-  return contexts > 0 && block != memory.end() && bytes <= block->second ? 0 : kInvalidHandle;
+  auto block = memory.upper_bound(const_cast<void*>(at));
+  if (contexts == 0 || block == memory.begin()) return kInvalidHandle;
+  --block;
+  const auto offset = static_cast<size_t>(static_cast<const char*>(at) - static_cast<const char*>(block->first));
+  return offset + bytes <= block->second ? 0 : kInvalidHandle;
 }
 
 }  // namespace
@@ -63,7 +77,7 @@ void settle(void* stream) {
 
 bool owns(const void* device_memory) {
   const std::lock_guard lock(state().mutex);
-  return state().device.contains(const_cast<void*>(device_memory));
+  return find(state().device, device_memory, 1) == 0;
 }
 
 }  // namespace strobe::test::fake_cuda
@@ -135,11 +149,64 @@ EXPORTED int cuStreamSynchronize(void* stream) {
   settle(stream);
   return contexts > 0 ? static_cast<int>(setting("FAKE_CUDA_WAIT", 0)) : kInvalidContext;
 }
+EXPORTED int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  const std::lock_guard lock(state().mutex);
+  const auto place = static_cast<EventState*>(event)->recorded;
+  if (place == nullptr) return 0;
+  later(stream, [place] {
+    if (!place->done) settle(place->stream);
+  });
+  return contexts > 0 ? 0 : kInvalidContext;
+}
+EXPORTED int cuEventCreate(void** event, unsigned) {
+  const std::lock_guard lock(state().mutex);
+  *event = *state().events.insert(new EventState).first;
+  return contexts > 0 ? 0 : kInvalidContext;
+}
+EXPORTED int cuEventDestroy_v2(void* event) {
+  const std::lock_guard lock(state().mutex);
+  auto* const one = static_cast<EventState*>(event);
+  if (contexts == 0 || state().events.erase(one) == 0) return kInvalidHandle;
+  delete one;
+  return 0;
+}
+EXPORTED int cuEventRecord(void* event, void* stream) {
+  const std::lock_guard lock(state().mutex);
+  const auto place = std::make_shared<Place>(Place{static_cast<StreamState*>(stream)});
+  static_cast<EventState*>(event)->recorded = place;
+  later(stream, [place] { place->done = true; });
+  return contexts > 0 ? 0 : kInvalidContext;
+}
+EXPORTED int cuEventSynchronize(void* event) {
+  const std::lock_guard lock(state().mutex);
+  const auto place = static_cast<EventState*>(event)->recorded;
+  if (place != nullptr && !place->done) {
+    ++state().host_waits;
+    settle(place->stream);
+  }
+  return contexts > 0 ? 0 : kInvalidContext;
+}
+EXPORTED int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void* stream) {
+  const std::lock_guard lock(state().mutex);
+  void* const target = reinterpret_cast<void*>(to);
+  if (find(state().device, target, bytes) != 0) return kInvalidHandle;
+  later(stream, [=] { std::memset(target, value, bytes); });
+  return 0;
+}
+EXPORTED int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, void* stream) {
+  const std::lock_guard lock(state().mutex);
+  void* const target = reinterpret_cast<void*>(to);
+  const void* const source = reinterpret_cast<const void*>(from);
+  if (find(state().device, target, bytes) != 0 || find(state().device, source, bytes) != 0) return kInvalidHandle;
+  later(stream, [=] { std::memcpy(target, source, bytes); });
+  return 0;
+}
 EXPORTED int cuMemAlloc_v2(unsigned long long* memory, size_t bytes) {
   const std::lock_guard lock(state().mutex);
   if (contexts == 0) return kInvalidContext;
   if (state().used + bytes > static_cast<size_t>(setting("FAKE_CUDA_MEMORY", int64_t{1} << 40))) return kOutOfMemory;
-  void* const made = std::malloc(bytes);
+  void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc promises
+  std::memset(made, 0x5a, bytes);
   state().device[made] = bytes;
   state().used += bytes;
   *memory = reinterpret_cast<unsigned long long>(made);
@@ -189,8 +256,12 @@ EXPORTED const char* fake_cuda_held() {
   static std::string text;
   const std::lock_guard lock(state().mutex);
   text = std::to_string(state().device.size()) + " on the device, " + std::to_string(state().pinned.size()) +
-         " pinned, " + std::to_string(state().streams.size()) + " streams";
+         " pinned, " + std::to_string(state().streams.size()) + " streams" +
+         (state().events.empty() ? "" : ", " + std::to_string(state().events.size()) + " events");
   return text.c_str();
+}
+EXPORTED int fake_cuda_host_waits() {
+  return state().host_waits;
 }
 EXPORTED const char* fake_cuda_priorities() {
   return state().priorities.c_str();

@@ -1,4 +1,5 @@
-// A stand-in for the CUDA driver: memory, and streams whose work is done when somebody waits for them, not before.
+// A stand-in for the CUDA driver: memory (not zeros), events, and streams whose work is done when somebody waits for
+// them, not before.
 //
 // The environment changes it: FAKE_CUDA_INIT (code of cuInit), FAKE_CUDA_DEVICES, FAKE_CUDA_MAJOR (of the compute
 // capability), FAKE_CUDA_MULTIPROCESSORS, FAKE_CUDA_VERSION (of the driver), FAKE_CUDA_MEMORY (bytes of the device),

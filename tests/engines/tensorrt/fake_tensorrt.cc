@@ -1,7 +1,7 @@
 // A stand-in for libnvinfer and libnvonnxparser, on the stand-in for the driver: it reads of an ONNX file the ends and
 // the names of its nodes, fuses a convolution with the elementwise nodes behind it, writes that down as its "engine"
 // and computes value i of output k as 2 x + k, where x is value i of the input (from the beginning again behind its
-// end).
+// end). Of bytes (uint8) it takes the last input, and value i is byte i.
 //
 // An engine file is text: "FAKETRT <version> <gpu>", then lines of words separated by tabs:
 // "input"|"output" NAME TYPE EXTENT..., "profile" NAME LEAST... MOST..., "layer" NAME TYPE TACTIC METADATA.
@@ -93,8 +93,13 @@ int64_t count(const std::vector<int64_t>& extents) {
   for (const int64_t extent : extents) product *= extent;
   return product;
 }
+constexpr int64_t kBytes = 2;
 DataType type_of(int64_t onnx) {
-  return onnx == 1 ? DataType::kFLOAT : onnx == 10 ? DataType::kHALF : onnx == 7 ? DataType::kINT64 : DataType::kBF16;
+  return onnx == 1        ? DataType::kFLOAT
+         : onnx == kBytes ? DataType::kUINT8
+         : onnx == 10     ? DataType::kHALF
+         : onnx == 7      ? DataType::kINT64
+                          : DataType::kBF16;
 }
 
 // Fields of a protocol buffer; false where it is none.
@@ -398,7 +403,7 @@ class Context : public IExecutionContext, Counted {
     }
     Dims getTensorShape(const char* name) const noexcept override { return dims_of(plan.find(name)->extents); }
     bool setTensorAddress(const char* name, void* data) noexcept override {
-      if (!strobe::test::fake_cuda::owns(data)) return false;
+      if (!strobe::test::fake_cuda::owns(data) || reinterpret_cast<uintptr_t>(data) % 256 != 0) return false;
       memory[name] = static_cast<float*>(data);
       return true;
     }
@@ -408,17 +413,20 @@ class Context : public IExecutionContext, Counted {
                    "IExecutionContext::enqueueV3: Error Code 1: Cask (Cask\nconvolution execution)");
         return false;
       }
-      const auto work = [this] {
+      const auto work = [this, where = memory] {  // addresses may be others by then
         const End* input = nullptr;
         for (const End& end : plan.ends)
           if (end.input) input = &end;
-        const float* in = memory.at(input->name);
+        const float* in = where.at(input->name);
         const int64_t inputs = count(input->extents);
         int k = 0;
         for (const End& end : plan.ends) {
           if (end.input) continue;
-          float* out = memory.at(end.name);
-          for (int64_t i = 0; i < count(end.extents); ++i) out[i] = 2 * in[i % inputs] + static_cast<float>(k);
+          float* out = where.at(end.name);
+          const auto* bytes = reinterpret_cast<const unsigned char*>(in);
+          for (int64_t i = 0; i < count(end.extents); ++i)
+            out[i] = input->type == kBytes ? static_cast<float>(bytes[i % inputs])
+                                           : 2 * in[i % inputs] + static_cast<float>(k);
           ++k;
         }
       };
