@@ -76,7 +76,11 @@ class RunCommand : public Command {
       return not_found("no such file").at(flags_.input);
     if (!flags_.core_bind.empty()) STROBE_TRY(collect::bind_to_cores(flags_.core_bind));
     // One engine's session makes it itself, when the device is known to be there.
-    if (flags_.engines.size() > 1) STROBE_TRY(make_writable_folder(flags_.output));
+    std::optional<OutputFolder> output_folder;
+    if (flags_.engines.size() > 1) {
+      STROBE_ASSIGN(OutputFolder made, OutputFolder::make(flags_.output));
+      output_folder.emplace(std::move(made));
+    }
     const std::atomic<bool>& stop_requested = stop_on_interrupt();
     Json result = {{"runs", Json::array()}};
     Result<void> ended;

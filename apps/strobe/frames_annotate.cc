@@ -159,7 +159,7 @@ Result<int> annotate_frames(const AnnotateFlags& flags, const std::atomic<bool>&
   STROBE_ASSIGN(Detector detector, open_detector(flags, stop));
   const auto* graph = std::get_if<std::shared_ptr<const models::Graph>>(&detector.model);
   if (graph != nullptr) STROBE_TRY(wanted_classes(flags.classes, (*graph)->labels));
-  STROBE_TRY(make_writable_folder(flags.output));
+  STROBE_ASSIGN(const OutputFolder output_folder, OutputFolder::make(flags.output));
   ProgressLine progress(!flags.quiet);
   const auto show = [&](const char* what, int64_t done, int64_t of) {
     progress.show([&] { return fmt::format("{}  {}{}", what, done, of > 0 ? fmt::format("/{}", of) : ""); });

@@ -178,7 +178,7 @@ Result<int> extract_frames(const ExtractFlags& flags, const std::atomic<bool>& s
   source_options.stop = &stop;
   source_options.pictures_in_flight = 4 * workers + 6;
   STROBE_ASSIGN(const auto source, media::open_source(flags.input, source_options));
-  STROBE_TRY(make_writable_folder(flags.output));
+  STROBE_ASSIGN(const OutputFolder output_folder, OutputFolder::make(flags.output));
 
   Extraction extraction(flags, {start_s, end_s, flags.fps, flags.every},
                         {.quality = flags.quality, .width = size.width, .height = size.height});

@@ -99,7 +99,6 @@ class ModelProfile : public Word {
   Result<int> run() override {
     STROBE_ASSIGN(const measure::ProfileConfig config, read_config());
     STROBE_TRY(measure::check_profile_config(config));
-    STROBE_TRY(make_writable_folder(folder_));
     STROBE_ASSIGN(LayerFile layers, LayerFile::open(fs::path(folder_) / "layers.csv"));
     measure::ProfileHooks hooks;
     hooks.stop = &stop_on_interrupt();

@@ -205,7 +205,7 @@ Result<RunOutcome> run_session(const RunFlags& flags, const std::string& spec, c
   STROBE_TRY(check_device(flags, *engine));
   STROBE_ASSIGN(const auto first, first_part(flags, *engine));
   STROBE_ASSIGN(const engines::ModelSource model, open_model(flags, words, *engine));
-  STROBE_TRY(make_writable_folder(folder));
+  STROBE_ASSIGN(const OutputFolder output_folder, OutputFolder::make(folder));
   STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
 
   STROBE_ASSIGN(pipeline::VideoRunOptions options, video_options(flags, words, folder));

@@ -176,7 +176,7 @@ class WeatherCommand : public Word {
   Result<int> run_folder(const WeatherOptions& options, int threads, report::Format format) {
     if (app_->count("--frame") > 0) return usage_error("--frame: a folder's sweeps are numbered by their place");
     STROBE_ASSIGN(std::vector<WeatherJob> jobs, folder_jobs(flags_.input, flags_.output));
-    STROBE_TRY(make_writable_folder(flags_.output));
+    STROBE_ASSIGN(const OutputFolder output_folder, OutputFolder::make(flags_.output));
     for (WeatherJob& job : jobs) set(job);
     const std::atomic<bool>& stop = stop_on_interrupt();
     Totals totals;

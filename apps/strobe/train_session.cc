@@ -120,7 +120,7 @@ Result<RunOutcome> train_session(const RunFlags& flags, const std::atomic<bool>&
   if (!graph)
     return unsupported(flags.model +
                        ": only built-in networks and Darknet's can be trained, not a file of an engine's own");
-  STROBE_TRY(make_writable_folder(folder));
+  STROBE_ASSIGN(const OutputFolder output_folder, OutputFolder::make(folder));
   STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
   STROBE_ASSIGN(pipeline::TrainRunOptions options, train_options(flags, words, folder));
   options.stop = &stop;

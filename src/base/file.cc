@@ -109,4 +109,23 @@ Result<void> make_writable_folder(const fs::path& path) {
   return {};
 }
 
+OutputFolder::OutputFolder(std::vector<fs::path> made) : made_(std::move(made)), pid_(::getpid()) {}
+
+Result<OutputFolder> OutputFolder::make(const fs::path& path) {
+  std::vector<fs::path> missing;
+  std::error_code ignored;
+  fs::path one = fs::absolute(path, ignored);
+  if (!one.has_filename()) one = one.parent_path();  // "out/"
+  for (; one.has_relative_path() && !fs::exists(one, ignored); one = one.parent_path()) missing.push_back(one);
+  OutputFolder folder(std::move(missing));
+  STROBE_TRY(make_writable_folder(path));
+  return folder;
+}
+
+OutputFolder::~OutputFolder() {
+  if (::getpid() != pid_) return;
+  for (const fs::path& one : made_)
+    if (::rmdir(one.c_str()) != 0) return;
+}
+
 }  // namespace strobe

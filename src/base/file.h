@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "strobe/base/result.h"
@@ -21,6 +22,24 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
 // Makes the folder (and its parents) and proves that it can be written to, so that a typo costs nothing later.
 // Errors: kIo with the path and the reason.
 Result<void> make_writable_folder(const std::filesystem::path& path);
+
+// The same for the output of work that may yet be refused: the folders that were made go with it where nothing was put
+// into them.
+class OutputFolder {
+ public:
+  // Errors: those of make_writable_folder().
+  static Result<OutputFolder> make(const std::filesystem::path& path);
+  OutputFolder(OutputFolder&& other) noexcept : made_(std::move(other.made_)), pid_(other.pid_) { other.made_.clear(); }
+  OutputFolder& operator=(OutputFolder&&) = delete;
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+  ~OutputFolder();
+
+ private:
+  explicit OutputFolder(std::vector<std::filesystem::path> made);
+  std::vector<std::filesystem::path> made_;  // the innermost first
+  int pid_;                                  // not of processes that were forked meanwhile
+};
 
 // Outputs are renamed into place, which would replace a device, a pipe or a folder as well. Errors: kIo where there is
 // something else than a file under that name; kUsage without a name.

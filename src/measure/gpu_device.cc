@@ -49,6 +49,8 @@ Result<std::optional<int>> gpu_number(const std::string& device) {
 Result<GpuLook> look_at_gpu(const std::vector<std::string>& engines, const std::string& device,
                             const std::filesystem::path& log, const std::atomic<bool>* stop) {
   STROBE_ASSIGN(const std::optional<int> number, gpu_number(device));
+  std::error_code ignored;
+  const bool had_log = std::filesystem::exists(log, ignored);
   ChildOptions options;
   options.stop = stop;
   options.log = log;
@@ -64,8 +66,10 @@ Result<GpuLook> look_at_gpu(const std::vector<std::string>& engines, const std::
     return engine_error(
         fmt::format("device {}: {}{}", device, end.to_string(), end.last_line.empty() ? "" : ": " + end.last_line));
   const Json answer = Json::parse(end.answer, nullptr, /*allow_exceptions=*/false);
-  if (answer.contains("error"))
+  if (answer.contains("error")) {
+    if (!had_log) std::filesystem::remove(log, ignored);
     return Error(static_cast<ErrorKind>(answer.at("kind").get<int>()), answer.at("error").get<std::string>());
+  }
   GpuLook found;
   found.facts = answer.at("facts").get<std::map<std::string, std::string>>();
   found.free_bytes = answer.at("free");

@@ -24,6 +24,9 @@ constexpr const char* kHeader =
     "memory_limit,seconds,error";
 enum Field : size_t { kNet, kLevel, kBatch, kQuantity, kPassed = 6, kStage, kEngine, kDevice, kThreads };
 constexpr size_t kSeconds = 32, kFields = 34;
+// Files of before lack these columns, whose fields are empty in rows of the CPU.
+constexpr std::string_view kAdded = "gpu_others_share,gpu_throttled_share,gpu_clock_mhz,gpu_clock_spread,";
+constexpr size_t kAddedAt = 24, kAddedFields = 4;
 
 // Never in a field: a quote, which CSV would have to quote, and what no line shows.
 bool not_plain(char c) {
@@ -47,6 +50,30 @@ std::vector<std::string_view> fields_of(std::string_view line) {
     begin = end + 1;
   }
   return fields;
+}
+
+std::string older_header() {
+  std::string header = kHeader;
+  return header.erase(header.find(kAdded), kAdded.size());
+}
+
+// A line of a file of before with the fields that it lacks. Errors: kBadData.
+Result<std::string> with_added(std::string_view line) {
+  const auto fields = fields_of(line);
+  constexpr size_t kBefore = kFields - kAddedFields;
+  if (fields.size() != kBefore) return bad_data(fmt::format("{} fields, expected {}", fields.size(), kBefore));
+  std::string whole(line);
+  return whole.insert(static_cast<size_t>(fields[kAddedAt].data() - line.data()), kAddedFields, ',');
+}
+
+// What differs first between the columns of a file and ours.
+std::string difference(std::string_view header) {
+  const auto theirs = fields_of(header), ours = fields_of(kHeader);
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (i >= theirs.size()) return fmt::format("it has no column '{}'", ours[i]);
+    if (theirs[i] != ours[i]) return fmt::format("column {} is '{}', expected '{}'", i + 1, theirs[i], ours[i]);
+  }
+  return fmt::format("column {} is '{}', expected no more", ours.size() + 1, theirs[ours.size()]);
 }
 
 template <typename T>
@@ -138,37 +165,54 @@ Result<MeasurementRow> parse_measurement_line(std::string_view line) {
 Result<MeasurementFile> MeasurementFile::open(const std::filesystem::path& path) {
   MeasurementFile file;
   file.path_ = path;
-  file.fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file.fd_ < 0) return io_error_errno(path.string());
-  STROBE_ASSIGN(std::string text, read_file(path));
+  const std::string begin = measurement_header() + "\n", older = older_header() + "\n";
+  auto read = read_file(path);
+  if (!read && read.error().kind() != ErrorKind::kNotFound) return std::move(read).error();
+  const std::string text = read ? *read : "";
   const size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
-  const std::string begin = measurement_header() + "\n";
-  if (whole == 0 && !begin.starts_with(text))
+  if (whole == 0 && !begin.starts_with(text) && !older.starts_with(text))
     return bad_data("is no file of measurements: its first line has no end").at(path.string());
-  if (whole != text.size() && ::ftruncate(file.fd_, static_cast<off_t>(whole)) != 0)
-    return io_error_errno(path.string());
-  text.resize(whole);
-  if (text.empty()) {
-    if (::write(file.fd_, begin.data(), begin.size()) != static_cast<ssize_t>(begin.size()))
-      return io_error_errno(path.string());
+  std::string all = begin;
+  if (whole == 0) {
+    file.text_ = std::move(all);
     return file;
   }
-  if (!text.starts_with(begin))
-    return bad_data("has other columns than this version of strobe writes; give another folder").at(path.string());
+  const bool is_older = text.starts_with(older);
+  if (!is_older && !text.starts_with(begin))
+    return bad_data(fmt::format("has other columns than this version of strobe writes ({}); give another folder",
+                                difference(std::string_view(text).substr(0, text.find('\n')))))
+        .at(path.string());
   size_t number = 1;
-  for (size_t at = begin.size(); at < text.size();) {
+  for (size_t at = text.find('\n') + 1; at < whole;) {
     const size_t end = text.find('\n', at);
     ++number;
-    auto row = parse_measurement_line(std::string_view(text).substr(at, end - at));
+    const std::string_view there = std::string_view(text).substr(at, end - at);
+    Result<std::string> line = is_older ? with_added(there) : Result<std::string>(std::string(there));
+    if (!line) return std::move(line).error().at(fmt::format("{}: line {}", path.string(), number));
+    auto row = parse_measurement_line(*line);
     if (!row) return std::move(row).error().at(fmt::format("{}: line {}", path.string(), number));
     file.rows_.push_back(std::move(*row));
+    all += *line + "\n";
     at = end + 1;
   }
+  if (all != text) file.text_ = std::move(all);
   return file;
 }
 
+// As a whole, so that what ends this leaves either the old file or the new one.
+Result<void> MeasurementFile::begin() {
+  if (text_) STROBE_TRY(write_file(path_, *text_));
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd_ < 0) return io_error_errno(path_.string());
+  text_.reset();
+  return {};
+}
+
 MeasurementFile::MeasurementFile(MeasurementFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), rows_(std::move(other.rows_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      text_(std::move(other.text_)),
+      path_(std::move(other.path_)),
+      rows_(std::move(other.rows_)) {}
 
 MeasurementFile::~MeasurementFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -181,6 +225,7 @@ const MeasurementRow* MeasurementFile::find(const MeasurementKey& key) const {
 }
 
 Result<void> MeasurementFile::append(const MeasurementRow& row) {
+  if (fd_ < 0) STROBE_TRY(begin());
   const std::string line = measurement_line(row) + "\n";
   for (std::string_view rest = line; !rest.empty();) {
     const ssize_t count = ::write(fd_, rest.data(), rest.size());

@@ -56,8 +56,9 @@ Result<MeasurementRow> parse_measurement_line(std::string_view line);
 
 class MeasurementFile {
  public:
-  // Opens or begins it. What is after the last end of a line was torn by a crash and is dropped. Errors: kBadData (a
-  // file with other columns, a line that is none of ours: which one), kIo.
+  // Reads what is there; nothing is changed before the first append(). What is after the last end of a line was torn by
+  // a crash and is dropped. A file of a version without the columns of GPUs is taken, and gets them, empty. Errors:
+  // kBadData (a file with other columns: which; a line that is none of ours: which one), kIo.
   static Result<MeasurementFile> open(const std::filesystem::path& path);
   MeasurementFile(MeasurementFile&& other) noexcept;
   MeasurementFile& operator=(MeasurementFile&&) = delete;
@@ -70,7 +71,9 @@ class MeasurementFile {
 
  private:
   MeasurementFile() = default;
-  int fd_ = -1;
+  Result<void> begin();
+  int fd_ = -1;                      // from the first append on
+  std::optional<std::string> text_;  // of the file until then, where it is to be another one
   std::filesystem::path path_;
   std::vector<MeasurementRow> rows_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/file.h"
@@ -84,10 +85,10 @@ Result<void> check_same(const Json& there, const Json& now, const std::string& w
   return {};
 }
 
-// Writes machine.json, or compares with the one that is there.
+// What machine.json is to be; nothing where it is that already. One that is there is compared.
 // gpu: facts of the device, where it is one; they are added to a file that has none of that device.
-Result<void> settle_machine(const ProfileConfig& config, const std::map<std::string, std::string>& gpu,
-                            const fs::path& path) {
+Result<std::optional<Json>> settled_machine(const ProfileConfig& config, const std::map<std::string, std::string>& gpu,
+                                            const fs::path& path) {
   Json facts = Json::object(), identity = Json::object();
   for (const auto& [key, value] : collect::machine_facts()) facts[key] = value;
   for (const char* key : kIdentity)
@@ -97,10 +98,7 @@ Result<void> settle_machine(const ProfileConfig& config, const std::map<std::str
     if (facts.contains(config.device + key)) identity[config.device + key] = facts[config.device + key];
   const Json settings = settings_of(config);
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
-    const Json all = {{"schema", 1}, {"facts", facts}, {"settings", settings}};
-    return write_file(path, all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-  }
+  if (!fs::exists(path, ignored)) return std::optional(Json{{"schema", 1}, {"facts", facts}, {"settings", settings}});
   STROBE_ASSIGN(const std::string text, read_file(path));
   Json there = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!there.is_object() || !there.contains("facts") || !there.contains("settings") || !there["facts"].is_object() ||
@@ -108,15 +106,21 @@ Result<void> settle_machine(const ProfileConfig& config, const std::map<std::str
     return bad_data("expected the JSON that strobe model profile writes").at(path.string());
   STROBE_TRY(check_same(there["facts"], identity, "", path));
   STROBE_TRY(check_same(there["settings"], settings, "", path));
-  if (gpu.empty() || there["facts"].contains(gpu.begin()->first)) return {};
+  if (gpu.empty() || there["facts"].contains(gpu.begin()->first)) return std::optional<Json>();
   for (const auto& [key, value] : gpu) there["facts"][key] = value;
-  return write_file(path, there.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return std::optional(std::move(there));
 }
 
 class Run {
  public:
-  Run(const ProfileConfig& config, fs::path folder, const ProfileHooks& hooks, MeasurementFile file)
-      : config_(config), folder_(std::move(folder)), hooks_(hooks), file_(std::move(file)) {}
+  // machine: what is to be machine.json.
+  Run(const ProfileConfig& config, fs::path folder, const ProfileHooks& hooks, std::optional<Json> machine,
+      MeasurementFile file)
+      : config_(config),
+        folder_(std::move(folder)),
+        hooks_(hooks),
+        machine_(std::move(machine)),
+        file_(std::move(file)) {}
 
   Result<ProfileOutcome> run() {
     const std::vector<Subject> subjects = subjects_of(config_);
@@ -161,6 +165,10 @@ class Run {
     options.stop = hooks_.stop;
     options.waiting = [&] { tell(key); };
     STROBE_ASSIGN(const MeasurementRow row, measure_one(*subject.network, key, config_, options));
+    if (machine_)
+      STROBE_TRY(
+          write_file(folder_ / "machine.json", machine_->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+    machine_.reset();
     STROBE_TRY(file_.append(row));
     seconds_ += row.seconds;
     ++outcome_.measured;
@@ -184,6 +192,7 @@ class Run {
   const ProfileConfig& config_;
   fs::path folder_;
   const ProfileHooks& hooks_;
+  std::optional<Json> machine_;
   MeasurementFile file_;
   ProfileOutcome outcome_;
   size_t done_ = 0, total_ = 0;
@@ -193,16 +202,16 @@ class Run {
 }  // namespace
 
 Result<ProfileOutcome> profile(const ProfileConfig& config, const fs::path& folder, const ProfileHooks& hooks) {
-  STROBE_TRY(make_writable_folder(folder));
+  STROBE_ASSIGN(const OutputFolder made, OutputFolder::make(folder));
   STROBE_ASSIGN(const FolderLock lock, FolderLock::take(folder));
   std::map<std::string, std::string> gpu;
   if (config.device != "cpu") {
     STROBE_ASSIGN(const GpuLook look, look_at_gpu(config.engines, config.device, folder / "log.txt", hooks.stop));
     gpu = look.facts;
   }
-  STROBE_TRY(settle_machine(config, gpu, folder / "machine.json"));
+  STROBE_ASSIGN(std::optional<Json> machine, settled_machine(config, gpu, folder / "machine.json"));
   STROBE_ASSIGN(MeasurementFile file, MeasurementFile::open(folder / "measurements.csv"));
-  return Run(config, folder, hooks, std::move(file)).run();
+  return Run(config, folder, hooks, std::move(machine), std::move(file)).run();
 }
 
 }  // namespace strobe::measure

@@ -52,6 +52,47 @@ TEST(Folder, IsMadeWithItsParents) {
   EXPECT_TRUE(std::filesystem::is_directory(folder.path() / "a/b/c"));
 }
 
+TEST(Folder, OfAnOutputGoesAgainWhereNothingWasPutIntoIt) {
+  const test::ScratchFolder folder;
+  namespace fs = std::filesystem;
+  for (const char* name : {"new/deep/er", "new/deep/", "./new/../other/x"}) {
+    {
+      const auto made = OutputFolder::make(folder / name);
+      ASSERT_TRUE(made) << made.error().to_string();
+      EXPECT_TRUE(fs::is_directory(folder / name));
+    }
+    EXPECT_FALSE(fs::exists(folder / "new/deep")) << name;
+    EXPECT_FALSE(fs::exists(folder / "other")) << name;
+    fs::remove(folder / "new");  // beside a path that goes through it
+  }
+  // What was there stays, and so does what has something in it.
+  fs::create_directory(folder / "there");
+  ASSERT_TRUE(OutputFolder::make(folder / "there"));
+  ASSERT_TRUE(OutputFolder::make(folder / "there/new"));
+  EXPECT_TRUE(fs::is_empty(folder / "there"));
+  {
+    const auto made = OutputFolder::make(folder / "a/b/c");
+    ASSERT_TRUE(made);
+    ASSERT_TRUE(write_file(folder / "a/b/file", "x"));
+  }
+  EXPECT_FALSE(fs::exists(folder / "a/b/c"));
+  EXPECT_TRUE(fs::exists(folder / "a/b/file"));
+}
+
+TEST(Folder, OfAnOutputIsTheMakersAlone) {
+  const test::ScratchFolder folder;
+  const auto made = OutputFolder::make(folder / "new");
+  ASSERT_TRUE(made);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    made->~OutputFolder();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder / "new"));
+}
+
 TEST(Folder, UnderAFileIsRefused) {
   const test::ScratchFolder folder;
   ASSERT_TRUE(write_file(folder / "file", "x"));

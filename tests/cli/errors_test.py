@@ -21,6 +21,36 @@ class BadInput(Case):
                       "--engine", self.engine(), "--limit-seconds", "0", "--profile-runs", "0", "-o", out or self.out,
                       *flags)
 
+    def refused(self, done, *words):
+        super().refused(done, *words)
+        self.assertFalse(self.out.exists(), "nothing is left where nothing was")
+
+    def test_nothing_is_left_of_work_that_is_refused(self):
+        path, empty, scans = self.folder / "v.mp4", self.folder / "empty", self.folder / "scans"
+        path.write_text("this is no video\n" * 50)
+        empty.mkdir()
+        scans.mkdir()
+        (scans / "a.bin").write_bytes(b"four")
+        deep = self.out / "in" / "here"
+        commands = [("sensors", "weather", scans, "--rate", "3"),
+                    ("frames", "extract", path), ("frames", "annotate", path, "--model", self.cfg, "--weights",
+                                                  self.weights, "--engine", self.engine())]
+        for name in built_engines():
+            commands.append(("run", "--input", path, "--model", self.cfg, "--weights", self.weights, "--engine", name))
+        if len(built_engines()) > 1:
+            commands.append(("run", "--input", path, "--engine", ",".join(built_engines())))
+        if "torch" in built_engines():
+            commands.append(("run", "--mode", "retrain", "--input", empty, "--model", "mnasnet1_0", "--engine", "torch"))
+        for command in commands:
+            with self.subTest(command=command):
+                self.refused(strobe(*command, "-o", deep))
+        # What was there before stays.
+        self.out.mkdir()
+        done = strobe("frames", "annotate", path, "--model", self.cfg, "--weights", self.weights, "--engine",
+                      self.engine(), "-o", deep)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(list(self.out.iterdir()), [])
+
     def test_missing_video(self):
         self.refused(self.run_with("/nowhere/v.mp4"), "/nowhere/v.mp4", "no such")
 

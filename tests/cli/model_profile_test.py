@@ -90,6 +90,37 @@ class Profile(Case):
         self.assertEqual([row["bs"] for row in self.rows()], ["2", "2", "3", "3"])
         self.refused(self.profile("--networks", self.net, "--batch-sizes", 2, "--seed", 5), "seed", "another folder")
 
+    def test_a_folder_of_a_version_without_the_columns_of_gpus_goes_on(self):
+        self.done("--networks", self.net, "--batch-sizes", 2)
+        new, file = self.rows(), self.out / "measurements.csv"
+        with open(file, newline="") as before:
+            rows = list(csv.reader(before))
+        at = rows[0].index("gpu_others_share")
+        self.assertEqual(rows[0][at + 3], "gpu_clock_spread")
+        file.write_text("".join(",".join(row[:at] + row[at + 4:]) + "\n" for row in rows))
+        older = file.read_text()
+        self.assertIn("0 measured, 2 were there", self.done("--networks", self.net, "--batch-sizes", 2).stdout)
+        self.assertEqual(file.read_text(), older)
+        self.assertIn("2 measured, 2 were there", self.done("--networks", self.net, "--batch-sizes", "2,3").stdout)
+        self.assertEqual(self.rows()[:2], new)
+        self.assertEqual([row["bs"] for row in self.rows()], ["2", "2", "3", "3"])
+        file.write_text(older.replace("stationary", "steady", 1))
+        self.refused(self.profile("--networks", self.net, "--batch-sizes", 4), "column 18 is 'steady', expected 'stationary'",
+                     "another folder")
+
+    def test_a_refusal_leaves_nothing_where_nothing_was(self):
+        bad = self.folder / "bad.cfg"
+        bad.write_text("garbage\n")
+        for words in (("--networks", self.net, "--batch-sizes", 1, "--device", "cuda:99"), ("--networks", bad, "--batch-sizes", 1),
+                      ("--networks", "squeezenet1_1", "--batch-sizes", 1, "--width", 1, "--height", 1)):
+            with self.subTest(words=words):
+                self.refused(self.profile(*words))
+                self.assertFalse(self.out.exists())
+        # Of a folder that was there nothing is taken away.
+        self.out.mkdir()
+        self.refused(self.profile("--networks", bad, "--batch-sizes", 1))
+        self.assertEqual(list(self.out.iterdir()), [])
+
     def test_killed_in_the_middle_it_goes_on(self):
         words = [STROBE, "model", "profile", "-o", self.out, *QUICK, "--networks", self.net, "--batch-sizes",
                  "1,2,3,4,5,6", "--quantities", "latency"]

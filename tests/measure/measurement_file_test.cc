@@ -97,6 +97,58 @@ TEST(MeasurementFile, TornAtAnyByte) {
   }
 }
 
+// As a version of before wrote it, without the columns of GPUs.
+std::string older(std::string line) {
+  const bool is_header = line.starts_with("net,");
+  const std::string added = is_header ? "gpu_others_share,gpu_throttled_share,gpu_clock_mhz,gpu_clock_spread," : ",,,,";
+  size_t at = 0;
+  for (int field = 0; field < 24; ++field) at = line.find(',', at) + 1;
+  EXPECT_EQ(line.substr(at, added.size()), added);
+  return line.erase(at, added.size()) + "\n";
+}
+
+TEST(MeasurementFile, OneWithoutTheColumnsOfGpusGoesOnAndGetsThemEmpty) {
+  const test::ScratchFolder folder;
+  const auto path = folder / "file.csv";
+  MeasurementRow memory = row_of(2, true);
+  memory.key.quantity = Quantity::kMemory;
+  memory.before_mib = 100, memory.peak_mib = 300, memory.allocated_mib = 20;
+  const std::string header = measurement_header() + "\n", before = older(measurement_header()) +
+                                                                   older(measurement_line(memory)) +
+                                                                   older(measurement_line(row_of(4, true)));
+  ASSERT_TRUE(write_file(path, before + "torn,3"));
+  auto file = MeasurementFile::open(path);
+  ASSERT_TRUE(file) << file.error().to_string();
+  ASSERT_EQ(file->rows().size(), 2U);
+  EXPECT_TRUE(file->find(memory.key)->passed);
+  EXPECT_EQ(file->find(memory.key)->seconds, 1.5);
+  EXPECT_EQ(read_file(path).value(), before + "torn,3") << "nothing is changed before there is something to add";
+  ASSERT_TRUE(file->append(row_of(8, false)));
+  EXPECT_EQ(read_file(path).value(), header + measurement_line(memory) + "\n" + measurement_line(row_of(4, true)) +
+                                         "\n" + measurement_line(row_of(8, false)) + "\n");
+  // A header that was torn, and a line that is none.
+  ASSERT_TRUE(write_file(path, before.substr(0, 250)));
+  EXPECT_TRUE(MeasurementFile::open(path));
+  for (const auto& [line, fields] :
+       {std::pair<std::string, int>{measurement_line(row_of(8, true)), 34}, {"a,1,2", 3}}) {
+    ASSERT_TRUE(write_file(path, before + line + "\n"));
+    const auto mixed = MeasurementFile::open(path);
+    ASSERT_FALSE(mixed);
+    const std::string why = "line 4: " + std::to_string(fields) + " fields, expected 30";
+    EXPECT_NE(mixed.error().to_string().find(why), std::string::npos) << mixed.error().to_string();
+  }
+}
+
+TEST(MeasurementFile, NothingIsThereBeforeTheFirstRow) {
+  const test::ScratchFolder folder;
+  const auto path = folder / "file.csv";
+  auto file = MeasurementFile::open(path);
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  ASSERT_TRUE(file->append(row_of(4, true)));
+  EXPECT_EQ(read_file(path).value(), measurement_header() + "\n" + measurement_line(row_of(4, true)) + "\n");
+}
+
 TEST(MeasurementFile, OtherFilesAreRefusedAndLeftAlone) {
   const test::ScratchFolder folder;
   const auto refused = [&](const std::string& text, const std::string& why) {
@@ -107,7 +159,10 @@ TEST(MeasurementFile, OtherFilesAreRefusedAndLeftAlone) {
     EXPECT_NE(file.error().to_string().find(why), std::string::npos) << file.error().to_string();
     EXPECT_EQ(read_file(path).value(), text);
   };
-  refused("net,level,bs,quantity,value,unit,passed\nresnet18,0,2,latency,1,ms,1\n", "other columns");
+  refused("net,level,bs,quantity,value,unit,passed\nresnet18,0,2,latency,1,ms,1\n",
+          "has other columns than this version of strobe writes (it has no column 'stage'); give another folder");
+  refused("net,level,batch,quantity\n", "column 3 is 'batch', expected 'bs'");
+  refused(measurement_header() + ",more\n", "column 35 is 'more', expected no more");
   refused("no line", "no end");
   refused(measurement_header() + "\nresnet18,0,2\n", "line 2: 3 fields");
   std::string line = measurement_line(row_of(4, true));
