@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "doctor_checks.h"
 #include "engines/loader.h"
@@ -59,6 +60,7 @@ Check check_engine(const engines::EngineStatus& engine) {
   // "+", "-" or "?" before the text: right, wrong, or something that it needs is not here.
   const auto answer = in_child(
       [&engine]() -> std::string {
+        ::setenv("STROBE_TENSORRT_CACHE", "off", 1);  // building is a part of what is tried
         const auto result = run_small_graph(engine.name);
         if (result) return "+" + *result;
         return (result.error().kind() == ErrorKind::kUnsupported ? "?" : "-") + result.error().to_string();

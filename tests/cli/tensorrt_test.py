@@ -168,6 +168,7 @@ class OnStandIns(Case):
         found = next(row for row in checks if row["check"] == "engine tensorrt")
         self.assertEqual(found["state"], "broken", "the stand-in computes something else")
         self.assertIn("is right", found["detail"])
+        self.assertFalse((self.folder / "cache").exists(), "doctor tries to build, and leaves nothing behind")
 
     def version(self):
         info = json.loads(self.strobe("info", "--format", "json"))["engines"]
