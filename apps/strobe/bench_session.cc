@@ -96,9 +96,12 @@ class Session {
 
   Result<bench::ChildrenEnd> run_processes(const bench::HeldSignals& signals) {
     std::set<int> gpus;
-    for (const auto& one : planned_) gpus.insert(one.device);
+    for (const auto& one : planned_)
+      if (const auto number = bench::gpu_number(one.visible)) gpus.insert(*number);
     std::optional<bench::HeldClocks> clocks;
-    if (options_.maximize_clocks) {
+    if (options_.maximize_clocks && gpus.empty())
+      log_(LogLevel::kWarning, "CUDA_VISIBLE_DEVICES leaves no GPU that NVML knows: no clocks were maximized");
+    if (options_.maximize_clocks && !gpus.empty()) {
       clocks.emplace(std::vector<int>(gpus.begin(), gpus.end()), log_);
       maximized_ = clocks->done();
     }

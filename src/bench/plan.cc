@@ -5,21 +5,26 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
+
+#include "gpu/nvml.h"
 
 namespace strobe::bench {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<int> number_in(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view digits = text;
+std::optional<int> whole_number(std::string_view digits) {
   int value = 0;
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (failed != std::errc{} || end != digits.data() + digits.size() || value < 0) return std::nullopt;
   return value;
+}
+
+std::optional<int> number_in(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::nullopt : whole_number(text);
 }
 
 std::string text_in(const char* name) {
@@ -56,7 +61,34 @@ Result<std::vector<std::string>> words_of(const std::vector<std::string>& comman
   return words;
 }
 
+// A scheduler, or the user, may have left some GPUs only.
+Result<std::string> visible_to(int device, bool is_rank) {
+  const char* const name = "CUDA_VISIBLE_DEVICES";
+  if (std::getenv(name) == nullptr) return std::to_string(device);
+  const std::string all = text_in(name);
+  std::vector<std::string> entries;
+  std::istringstream list(all);
+  for (std::string entry; std::getline(list, entry, ',');) {
+    std::erase(entry, ' ');
+    entries.push_back(entry);
+  }
+  if (entries.empty()) return std::string();
+  if (is_rank && entries.size() == 1) return entries[0];
+  if (static_cast<size_t>(device) < entries.size()) return entries[static_cast<size_t>(device)];
+  return usage_error("GPU " + std::to_string(device) + " (--gpu_offset_id, --num_gpus): CUDA_VISIBLE_DEVICES leaves " +
+                     std::to_string(entries.size()) + (entries.size() == 1 ? " device" : " devices") + ", '" + all +
+                     "'; GPUs are counted among them, from 0");
+}
+
 }  // namespace
+
+std::optional<int> gpu_number(const std::string& visible) {
+  if (const auto number = whole_number(visible)) return number;
+  const auto nvml = gpu::Nvml::open();
+  if (!nvml) return std::nullopt;
+  const auto devices = nvml->devices(visible.c_str(), nullptr);
+  return devices ? std::optional(static_cast<int>(devices->list.front().index)) : std::nullopt;
+}
 
 std::optional<fs::path> find_program(const std::string& word) {
   const auto runs = [](const fs::path& path) {
@@ -111,8 +143,11 @@ Result<std::vector<PlannedProcess>> plan_processes(const PlanOptions& options, c
                        std::to_string(rank->size) + " tasks is one process");
   STROBE_ASSIGN(const auto words, words_of(options.command));
   std::vector<PlannedProcess> planned;
-  const auto add = [&](int process, int gpu) {
+  const auto add = [&](int process, int gpu) -> Result<void> {
     PlannedProcess one{.process = process, .gpu = gpu, .device = options.gpu_offset + gpu};
+    STROBE_ASSIGN(one.visible, visible_to(one.device, rank.has_value()));
+    // As without such an environment both are one number, where what is visible has one.
+    if (!one.visible.empty()) one.device = whole_number(one.visible).value_or(0);
     one.folder = options.output_dir / one.name();
     one.recorded = !options.recorder.empty();
     for (std::string word : options.recorder) {
@@ -122,19 +157,20 @@ Result<std::vector<PlannedProcess>> plan_processes(const PlanOptions& options, c
     one.command.insert(one.command.end(), words.begin(), words.end());
     one.command.insert(one.command.end(),
                        {"--device_id", std::to_string(one.device), "--output_dir", one.folder.string()});
-    one.environment = {{"CUDA_VISIBLE_DEVICES", std::to_string(one.device)},
+    one.environment = {{"CUDA_VISIBLE_DEVICES", one.visible},
                        {"BENCHMARK_PY", "1"},
                        {"STROBE_BENCH_WARMUP", options.warmup},
                        {"STROBE_BENCH_RULES", options.rules}};
     if (!options.arrivals.empty()) one.environment["STROBE_BENCH_ARRIVALS"] = options.arrivals;
     planned.push_back(std::move(one));
+    return {};
   };
   if (rank) {
-    add(rank->rank, rank->local % options.gpus);
+    STROBE_TRY(add(rank->rank, rank->local % options.gpus));
     return planned;
   }
   for (int gpu = 0; gpu < options.gpus; ++gpu)
-    for (int process = 0; process < options.processes; ++process) add(process, gpu);
+    for (int process = 0; process < options.processes; ++process) STROBE_TRY(add(process, gpu));
   return planned;
 }
 

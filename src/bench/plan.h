@@ -28,7 +28,9 @@ struct Rank {
 std::optional<Rank> rank_of_environment();
 
 struct PlannedProcess {
-  int process = 0, gpu = 0, device = 0;  // gpu counts from 0, device adds the offset
+  // gpu counts from 0; device adds the offset, and is the number of what is visible where that has one.
+  int process = 0, gpu = 0, device = 0;
+  std::string visible = {};  // what it gets as CUDA_VISIBLE_DEVICES
   std::filesystem::path folder = {};
   std::vector<std::string> command = {};
   std::map<std::string, std::string> environment = {};  // what is added to ours
@@ -38,9 +40,14 @@ struct PlannedProcess {
 };
 
 // One process for each of `processes` on each of `gpus`; of a rank its own one, on the GPU of its place on the node.
-// A first word that is a Python file gets python3 before it. Errors: kUsage (counts; no command; an output folder among
-// the command's arguments), kNotFound (no such program).
+// Where this process's environment has CUDA_VISIBLE_DEVICES, GPUs are counted among those that it names, of a rank with
+// one there it is that one. A first word that is a Python file gets python3 before it. Errors: kUsage (counts; GPUs
+// that the environment does not leave; no command; an output folder among the command's arguments), kNotFound (no such
+// program).
 Result<std::vector<PlannedProcess>> plan_processes(const PlanOptions& options, const std::optional<Rank>& rank);
+
+// The number among NVML's and nvidia-smi's of what CUDA_VISIBLE_DEVICES calls so; nothing where NVML knows none.
+std::optional<int> gpu_number(const std::string& visible);
 
 // Where the shell would find a program; nothing where it is none.
 std::optional<std::filesystem::path> find_program(const std::string& word);

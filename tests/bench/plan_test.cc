@@ -38,6 +38,45 @@ TEST(Plan, ProcessesOnGpus) {
   EXPECT_EQ(last.environment.at("STROBE_BENCH_WARMUP"), "3");
 }
 
+TEST(Plan, GpusAreCountedAmongThoseThatTheEnvironmentLeaves) {
+  test::Environment environment;
+  environment.set("CUDA_VISIBLE_DEVICES", "7, MIG-31000000-0000-0000-0000-000000000002");
+  PlanOptions wanted = options();
+  wanted.gpus = 2;
+  const auto planned = plan_processes(wanted, {});
+  ASSERT_TRUE(planned) << planned.error().to_string();
+  EXPECT_EQ((*planned)[0].environment.at("CUDA_VISIBLE_DEVICES"), "7");
+  EXPECT_EQ((*planned)[1].environment.at("CUDA_VISIBLE_DEVICES"), "MIG-31000000-0000-0000-0000-000000000002");
+  EXPECT_THAT((*planned)[0].command, testing::Contains("7"));  // its --device_id
+  EXPECT_THAT((*planned)[1].command, testing::Contains("0"));  // the only one there
+  wanted.gpu_offset = 1;
+  const auto refused = plan_processes(wanted, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::kUsage);
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("GPU 2"));
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("leaves 2 devices"));
+  // A scheduler's own choice for each task; no device at all stays none.
+  environment.set("CUDA_VISIBLE_DEVICES", "3");
+  wanted.gpus = 4, wanted.gpu_offset = 0;
+  EXPECT_EQ(plan_processes(wanted, Rank{.rank = 2, .size = 4, .local = 2, .run = {}})->at(0).visible, "3");
+  environment.set("CUDA_VISIBLE_DEVICES", "");
+  EXPECT_EQ(plan_processes(wanted, {})->at(3).visible, "");
+}
+
+TEST(Plan, NumbersOfWhatIsVisible) {
+  EXPECT_EQ(gpu_number("3"), 3);
+  for (const char* none : {"-1", "", "NoDevFiles"}) EXPECT_EQ(gpu_number(none), std::nullopt) << none;
+  const auto library = std::filesystem::path(test::binaries_folder()).parent_path() / "lib" / "libstrobe_fake_nvml.so";
+  if (!std::filesystem::exists(library)) GTEST_SKIP() << "the room gpu was not built";
+  test::Environment environment;
+  environment.set("STROBE_NVML_LIBRARY", library.string());
+  environment.set("FAKE_NVML_DEVICES", "3");
+  environment.set("FAKE_NVML_MIG", "1");
+  EXPECT_EQ(gpu_number("GPU-ab02"), 2);
+  EXPECT_EQ(gpu_number("MIG-31000000-0000-0000-0000-000000000002"), 0);
+  EXPECT_EQ(gpu_number("GPU-ff"), std::nullopt);
+}
+
 TEST(Plan, TheRecorderStandsBeforeTheProgram) {
   PlanOptions wanted = options({"sh"});
   wanted.recorder = {"strobe", "record", "-o", "{}/trace.sqlite", "--"};
