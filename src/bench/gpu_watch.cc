@@ -43,37 +43,38 @@ class Gpu {
     time_ = now;
   }
   Json json() const {
+    const bool by_counter = counted_ && (seconds_ >= kLeastCounted_s || !integral_);
+    const std::optional<double>& joules = by_counter ? counted_ : integral_;
     return {{"id", id_},
             {"name", last_.name},
             {"graphics_mhz", graphics_.json()},
             {"memory_mhz", memory_.json()},
             {"watts", watts_.json()},
-            {"energy_joules", joules_ ? Json(round_ms(*joules_)) : Json()},
-            {"energy_from", !joules_ ? Json() : Json(by_power_ ? "power" : "counter")},
+            {"energy_joules", joules ? Json(round_ms(*joules)) : Json()},
+            {"energy_from", !joules ? Json() : Json(by_counter ? "counter" : "power")},
             {"throttled_share", throttled_.json()}};
   }
 
  private:
-  void add_energy(const GpuReading& reading, double seconds) {
-    double joules = 0;
-    if (reading.joules && last_.joules) {
-      joules = std::max(*reading.joules - *last_.joules, 0.0);  // less: the driver was loaded anew
-    } else if (reading.watts && last_.watts) {
-      joules = (*reading.watts + *last_.watts) / 2 * seconds;
-      by_power_ = true;
-    } else {
-      return;
-    }
-    joules_ = joules_.value_or(0) + joules;
+  // Counters move each 20 to 100 ms: what is shorter than some of that would be nothing, or twice as much.
+  static constexpr double kLeastCounted_s = 0.5;
+
+  void add_energy(GpuReading& reading, double seconds) {
+    seconds_ += seconds;
+    // Less than before: the driver was loaded anew. One that was not told once is told by the next.
+    if (reading.joules && last_.joules)
+      counted_ = counted_.value_or(0) + std::max(*reading.joules - *last_.joules, 0.0);
+    if (!reading.joules) reading.joules = last_.joules;
+    if (reading.watts && last_.watts) integral_ = integral_.value_or(0) + (*reading.watts + *last_.watts) / 2 * seconds;
   }
 
   int id_;
   int64_t samples_ = 0;
+  double seconds_ = 0;
   GpuReading last_;
   Time time_;
   Mean graphics_, memory_, watts_, throttled_;
-  std::optional<double> joules_;
-  bool by_power_ = false;
+  std::optional<double> counted_, integral_;
 };
 
 }  // namespace
