@@ -46,6 +46,23 @@ class HardwareCase(GpuCase):
         super().setUp()
         self.environment = dict(os.environ)
 
+    def run_it(self, *flags, engine="torch", model="yolov4-tiny", frames=12, code=0):
+        done = self.strobe("run", "--input", self.made(frames), "--model", model, "--engine", engine, "--size", "96x96", "-q",
+                           "--format", "json", "-o", self.out, *BARE, *flags, code=code)
+        return json.loads(done.stdout)["runs"] if code == 0 else done.stderr
+
+    def values(self, folder):
+        found = {}
+        for path in sorted(folder.glob("*.f32")):
+            found[path.name] = array.array("f", path.read_bytes())
+        self.assertTrue(found)
+        return found
+
+    def check_values(self, folder, right, allowed):
+        for name, values in self.values(folder).items():
+            worst = max(abs(a - b) / (1 + abs(b)) for a, b in zip(values, right[name], strict=True))
+            self.assertLess(worst, allowed, name)
+
     def check_device_times(self, trace):
         facts = self.facts(trace)
         self.assertEqual(facts["gpu.collection"], "on")
@@ -221,18 +238,6 @@ class Engine(HardwareCase):
         if not python_with_cuda():
             self.skipTest("torch has no CUDA here")
 
-    def run_it(self, *flags, engine="torch", model="yolov4-tiny", frames=12, code=0):
-        done = self.strobe("run", "--input", self.made(frames), "--model", model, "--engine", engine, "--size", "96x96", "-q",
-                           "--format", "json", "-o", self.out, *BARE, *flags, code=code)
-        return json.loads(done.stdout)["runs"] if code == 0 else done.stderr
-
-    def values(self, folder):
-        found = {}
-        for path in sorted(folder.glob("*.f32")):
-            found[path.name] = array.array("f", path.read_bytes())
-        self.assertTrue(found)
-        return found
-
     def test_every_variant_and_precision_computes_what_the_cpu_does(self):
         self.run_it("--dump-outputs", self.folder / "cpu")
         right = self.values(self.folder / "cpu")
@@ -244,9 +249,7 @@ class Engine(HardwareCase):
                     self.need_graphs()
                 folder = self.folder / f"{engine}-{precision}".replace(":", "-")
                 self.run_it("--infer-on-gpu", "--precision", precision, "--dump-outputs", folder, engine=engine)
-                for name, values in self.values(folder).items():
-                    worst = max(abs(a - b) / (1 + abs(b)) for a, b in zip(values, right[name], strict=True))
-                    self.assertLess(worst, allowed, name)
+                self.check_values(folder, right, allowed)
 
     def test_kernels_belong_to_layers_stages_and_frames(self):
         [run] = self.run_it("--infer-on-gpu")

@@ -23,11 +23,11 @@ strobe_warnings(strobe_test_engine_fakegpu)
 
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET strobe AND TARGET strobe_inject)
-  foreach(noun record run sample metrics profile real)
+  foreach(noun record run sample metrics profile real real_tensorrt)
     add_test(NAME gpu.${noun} COMMAND ${Python3_EXECUTABLE} -m unittest -v ${noun}_gpu
              WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
     set_tests_properties(gpu.${noun} PROPERTIES TIMEOUT 600
       ENVIRONMENT "STROBE=$<TARGET_FILE:strobe>;STROBE_TEST_LIB=${CMAKE_BINARY_DIR}/lib;STROBE_TEST_BIN=${CMAKE_BINARY_DIR}/bin;STROBE_TEST_PYTHON=${STROBE_PYTHON};STROBE_TEST_NVTX=$<BOOL:${STROBE_NVTX_INCLUDE}>;PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/cli;PYTHONDONTWRITEBYTECODE=1")
   endforeach()
-  set_tests_properties(gpu.real PROPERTIES TIMEOUT 1800)  # where there is a device
+  set_tests_properties(gpu.real gpu.real_tensorrt PROPERTIES TIMEOUT 1800)  # where there is a device
 endif()
