@@ -10,4 +10,9 @@ namespace strobe {
 // 64 lower-case hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
+namespace detail {
+// The same without the processor's instructions for it (and to test against).
+std::string sha256_by_words(std::string_view bytes);
+}  // namespace detail
+
 }  // namespace strobe
