@@ -2,6 +2,7 @@
 // view_test.py.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>

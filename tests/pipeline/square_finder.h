@@ -2,6 +2,7 @@
 // what every box must be. Its network's weights are never used.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>

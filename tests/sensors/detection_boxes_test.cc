@@ -46,7 +46,7 @@ TEST(DetectionBoxes, ReadsPperfsPredictions) {
       EXPECT_EQ(box.length, one["size"][1]);
       EXPECT_EQ(box.vx, one["velocity"][0]);
       EXPECT_EQ(box.score, one["detection_score"]);
-      EXPECT_EQ(kDetectionClassTable[box.cls].name, one["detection_name"]);
+      EXPECT_EQ(kDetectionClassTable[box.cls].name, one["detection_name"].get<std::string>());
       EXPECT_EQ(box.attribute, detection_attribute_of(""));
       EXPECT_EQ(points, -1);
       // The two other parts are small: the sweep lies nearly level.

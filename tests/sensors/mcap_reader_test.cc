@@ -1,5 +1,6 @@
 #include "sensors/mcap_reader.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -245,22 +246,22 @@ TEST(McapReader, RealBagsHaveTheDigestsThatAnotherReaderFound) {
       options.threads = 2;
       const McapInfo info = describe_mcap(strobe::test::shared_data(folder + name), options).value();
       EXPECT_TRUE(info.faults.empty()) << name << ": " << info.faults.front();
-      EXPECT_EQ(info.profile, expected["profile"]);
-      EXPECT_EQ(info.library, expected["library"]);
+      EXPECT_EQ(info.profile, expected["profile"].get<std::string>());
+      EXPECT_EQ(info.library, expected["library"].get<std::string>());
       EXPECT_EQ(info.messages, expected["messages"]);
       size_t topics = 0;
       for (const McapChannelInfo& channel : info.channels) {
         if (channel.count == 0) continue;
         ++topics;
         const auto& topic = expected["topics"].at(channel.channel.topic);
-        EXPECT_EQ(channel.schema_name, topic["type"]);
-        EXPECT_EQ(channel.schema_encoding, topic["schema_encoding"]);
-        EXPECT_EQ(channel.channel.message_encoding, topic["message_encoding"]);
+        EXPECT_EQ(channel.schema_name, topic["type"].get<std::string>());
+        EXPECT_EQ(channel.schema_encoding, topic["schema_encoding"].get<std::string>());
+        EXPECT_EQ(channel.channel.message_encoding, topic["message_encoding"].get<std::string>());
         EXPECT_EQ(channel.count, topic["count"]);
         EXPECT_EQ(channel.bytes.value(), topic["bytes"]);
         EXPECT_EQ(channel.first.value(), topic["first"]);
         EXPECT_EQ(channel.last.value(), topic["last"]);
-        EXPECT_EQ(channel.sha256, topic["sha256"]) << name << " " << channel.channel.topic;
+        EXPECT_EQ(channel.sha256, topic["sha256"].get<std::string>()) << name << " " << channel.channel.topic;
       }
       EXPECT_EQ(topics, expected["topics"].size()) << name;
     }
