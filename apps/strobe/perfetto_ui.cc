@@ -89,7 +89,7 @@ class Server : public ViewServer {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override {
-    server_.stop();
+    if (server_) server_->stop();
     if (thread_.joinable()) thread_.join();
     ::close(trace_fd_);
   }
@@ -109,31 +109,38 @@ class Server : public ViewServer {
     if (code) return io_error(ui.string() + ": " + code.message());
     files_["/"] = ui / "index.html";
 
-    // The library's own choice would let two programs listen on one port.
-    server_.set_socket_options([](socket_t socket) {
-      const int on = 1;
-      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    });
-    server_.set_keep_alive_timeout(1);
-    server_.Get(".*",
-                [this](const httplib::Request& request, httplib::Response& response) { answer(request, response); });
     STROBE_TRY(bind(port));
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    thread_ = std::thread([this] { server_->listen_after_bind(); });
     return {};
   }
 
  private:
   static constexpr const char* kHost = "127.0.0.1";
 
+  // One that could not listen where it was told to is of no use in later versions of the library.
+  void renew_server() {
+    server_ = std::make_unique<httplib::Server>();
+    // The library's own choice would let two programs listen on one port.
+    server_->set_socket_options([](socket_t socket) {
+      const int on = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    });
+    server_->set_keep_alive_timeout(1);
+    server_->Get(".*",
+                 [this](const httplib::Request& request, httplib::Response& response) { answer(request, response); });
+  }
+
   Result<void> bind(int port) {
-    if (server_.bind_to_port(kHost, port == 0 ? kUsualPort : port)) {
+    renew_server();
+    if (server_->bind_to_port(kHost, port == 0 ? kUsualPort : port)) {
       port_ = port == 0 ? kUsualPort : port;
       return {};
     }
     if (port != 0)
       return io_error("cannot listen on 127.0.0.1:" + std::to_string(port) +
                       " (another program does, or it is not allowed); give another --port, or none");
-    port_ = server_.bind_to_any_port(kHost);
+    renew_server();
+    port_ = server_->bind_to_any_port(kHost);
     if (port_ < 0) return io_error("cannot listen on any port of 127.0.0.1");
     return {};
   }
@@ -182,7 +189,7 @@ class Server : public ViewServer {
         [done](bool) { done(); });
   }
 
-  httplib::Server server_;
+  std::unique_ptr<httplib::Server> server_;
   std::thread thread_;
   std::map<std::string, fs::path> files_;  // by the path of the request
   const int trace_fd_;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <string_view>
+
 #include "media/media_test.h"
 
 namespace strobe::media {
@@ -61,6 +63,8 @@ TEST(Filter, FollowsSizeAndFormatOfThePictures) {
 
 TEST(Filter, WhatIsNoFilterIsRefusedBeforeAnyPicture) {
   for (const char* text : {"nosuchfilter", "gblur=nosuchoption=1", "gblur=sigma=many", "gblur,", "split", "overlay"}) {
+    constexpr unsigned kTakesACommaAtTheEnd = 59;  // libavutil of FFmpeg 7
+    if (std::string_view(text) == "gblur," && avutil_version() >> 16 >= kTakesACommaAtTheEnd) continue;
     const auto filter = open_filter(text);
     ASSERT_FALSE(filter) << text;
     EXPECT_THAT(filter.error().to_string(), HasSubstr(std::string("filter '") + text + "'"));
