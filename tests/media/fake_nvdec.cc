@@ -62,16 +62,25 @@ EXPORTED CUresult cuCtxPopCurrent_v2(CUcontext* popped) {
 EXPORTED CUresult cuCtxDestroy_v2(CUcontext) {
   return CUDA_SUCCESS;
 }
+// To the host; FFmpeg 7 copies within the device, too.
 EXPORTED CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream) {
-  if (copy->srcMemoryType != CU_MEMORYTYPE_DEVICE || copy->dstMemoryType != CU_MEMORYTYPE_HOST) {
-    return static_cast<CUresult>(1);  // CUDA_ERROR_INVALID_VALUE
-  }
+  if (copy->srcMemoryType != CU_MEMORYTYPE_DEVICE) return static_cast<CUresult>(1);  // CUDA_ERROR_INVALID_VALUE
+  char* const to = copy->dstMemoryType == CU_MEMORYTYPE_HOST ? static_cast<char*>(copy->dstHost)
+                                                             : reinterpret_cast<char*>(copy->dstDevice);
   for (size_t row = 0; row < copy->Height; ++row) {
     std::memcpy(
-        static_cast<char*>(copy->dstHost) + (copy->dstY + row) * copy->dstPitch + copy->dstXInBytes,
+        to + (copy->dstY + row) * copy->dstPitch + copy->dstXInBytes,
         reinterpret_cast<const char*>(copy->srcDevice) + (copy->srcY + row) * copy->srcPitch + copy->srcXInBytes,
         copy->WidthInBytes);
   }
+  return CUDA_SUCCESS;
+}
+EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr* made, size_t bytes) {
+  *made = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+  return CUDA_SUCCESS;
+}
+EXPORTED CUresult cuMemFree_v2(CUdeviceptr memory) {
+  std::free(reinterpret_cast<void*>(memory));
   return CUDA_SUCCESS;
 }
 EXPORTED CUresult cuStreamSynchronize(CUstream) {
@@ -144,14 +153,17 @@ EXPORTED CUresult cuvidUnmapVideoFrame64(CUvideodecoder, unsigned long long) {
   EXPORTED CUresult name() {           \
     return static_cast<CUresult>(801); \
   }
+// The first four: of FFmpeg 7 and later.
+NOT_CALLED(cuArrayCreate_v2)
+NOT_CALLED(cuCtxGetCurrent)
+NOT_CALLED(cuDriverGetVersion)
+NOT_CALLED(cuStreamWaitEvent)
 NOT_CALLED(cuDeviceGetName)
 NOT_CALLED(cuDeviceComputeCapability)
 NOT_CALLED(cuCtxSetLimit)
-NOT_CALLED(cuMemAlloc_v2)
 NOT_CALLED(cuMemAllocPitch_v2)
 NOT_CALLED(cuMemAllocManaged)
 NOT_CALLED(cuMemsetD8Async)
-NOT_CALLED(cuMemFree_v2)
 NOT_CALLED(cuMemcpy)
 NOT_CALLED(cuMemcpyAsync)
 NOT_CALLED(cuMemcpy2D_v2)
