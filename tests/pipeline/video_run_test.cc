@@ -225,7 +225,7 @@ TEST_F(VideoRun, KeepsRawOutputsAndLayerTimes) {
 TEST_F(VideoRun, TheRecordingTellsTheWholeRun) {
   options_.alone_seconds = 0.02;
   options_.load.batch = 3;
-  state_->takes = std::chrono::milliseconds(20);
+  state_->takes = std::chrono::milliseconds(100);  // long beside the threads' start and end
   ASSERT_TRUE(record::start({.folder = folder_ / "spool", .process_name = "test"}));
   record::fact("cores", "2");
   auto done = run();
@@ -250,7 +250,7 @@ TEST_F(VideoRun, TheRecordingTellsTheWholeRun) {
     EXPECT_EQ(*stages.number(row, "count"), 10) << names.back();
   }
   EXPECT_THAT(names, ElementsAre("read", "prep", "infer", "post", "draw", "write", "total"));
-  EXPECT_GE(*stages.number(2, "p50_ms"), 20);
+  EXPECT_GE(*stages.number(2, "p50_ms"), 100);
 
   const Table alone = analyze::stage_limits(*timeline);
   EXPECT_EQ(alone.row_count(), 6U);
