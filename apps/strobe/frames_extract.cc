@@ -183,7 +183,7 @@ Result<int> extract_frames(const ExtractFlags& flags, const std::atomic<bool>& s
   Extraction extraction(flags, {start_s, end_s, flags.fps, flags.every},
                         {.quality = flags.quality, .width = size.width, .height = size.height});
   pipeline::RunnerOptions options;
-  options.queue_capacity = static_cast<size_t>(2 * workers);
+  options.queue_capacity = 2 * static_cast<size_t>(workers);
   options.stop = &stop;
   const std::vector<pipeline::Stage> stages = {
       {.name = "write", .workers = workers, .work = [&](pipeline::Batch& batch, size_t i, int) {

@@ -81,7 +81,7 @@ class Gpu {
 
 class GpuWatch::Work {
  public:
-  explicit Work(std::vector<int> gpus) {
+  explicit Work(const std::vector<int>& gpus) {
     for (const int id : gpus) gpus_.emplace_back(id);
   }
 
@@ -137,8 +137,8 @@ class GpuWatch::Work {
   bool stop_ = false, has_ended_ = false;
 };
 
-GpuWatch::GpuWatch(std::vector<int> gpus, std::chrono::milliseconds timeout)
-    : work_(std::make_shared<Work>(std::move(gpus))), timeout_(timeout), thread_([work = work_] { work->run(); }) {}
+GpuWatch::GpuWatch(const std::vector<int>& gpus, std::chrono::milliseconds timeout)
+    : work_(std::make_shared<Work>(gpus)), timeout_(timeout), thread_([work = work_] { work->run(); }) {}
 
 GpuWatch::~GpuWatch() {
   if (thread_.joinable()) (void)finish();

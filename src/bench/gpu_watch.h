@@ -15,7 +15,7 @@ class GpuWatch {
  public:
   // gpus: numbers of NVML and nvidia-smi. timeout: a driver that does not answer at the end is not waited for longer;
   // the thread is then left behind.
-  explicit GpuWatch(std::vector<int> gpus, std::chrono::milliseconds timeout = std::chrono::seconds(20));
+  explicit GpuWatch(const std::vector<int>& gpus, std::chrono::milliseconds timeout = std::chrono::seconds(20));
   GpuWatch(const GpuWatch&) = delete;
   GpuWatch& operator=(const GpuWatch&) = delete;
   ~GpuWatch();

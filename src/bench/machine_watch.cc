@@ -41,7 +41,7 @@ std::vector<double> clocks_mhz(const fs::path& root) {
 
 }  // namespace
 
-MachineWatch::MachineWatch(std::vector<int> gpus, fs::path root) : root_(std::move(root)), gpus_(std::move(gpus)) {
+MachineWatch::MachineWatch(const std::vector<int>& gpus, fs::path root) : root_(std::move(root)), gpus_(gpus) {
   find_domains();
   thread_ = std::thread([this] { watch(); });
 }

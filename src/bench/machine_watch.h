@@ -17,7 +17,7 @@ namespace strobe::bench {
 class MachineWatch {
  public:
   // root: "/" of the machine, or a copy of such a tree. gpus: as of GpuWatch.
-  explicit MachineWatch(std::vector<int> gpus, std::filesystem::path root = "/");
+  explicit MachineWatch(const std::vector<int>& gpus, std::filesystem::path root = "/");
   MachineWatch(const MachineWatch&) = delete;
   MachineWatch& operator=(const MachineWatch&) = delete;
   ~MachineWatch();

@@ -97,6 +97,7 @@ Result<void> check_request(const Engine& engine, const ModelSource& source, cons
   }
   if (std::find(precisions.begin(), precisions.end(), options.precision) == precisions.end()) {
     std::vector<std::string_view> names;
+    names.reserve(precisions.size());
     for (const Precision precision : precisions) names.push_back(to_string(precision));
     return unsupported("engine " + engine.name() + " does not run " + std::string(to_string(options.precision)) +
                        (on_gpu ? " on " + options.device : " on this CPU") + "; it runs " + joined(names));

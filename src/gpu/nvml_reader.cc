@@ -154,7 +154,7 @@ bool NvmlReader::read_ring(int kind, const char* figure, uint64_t& last_us, cons
   const nvml::Code code = read_nvml_list(ring_, [&](unsigned* count, nvml::Sample* samples) {
     return nvml_->samples(device_.handle, kind, last_us, &type, count, samples);
   });
-  if (code == nvml::kNotFound || !answered(name.c_str(), code)) return false;
+  if (code == nvml::kNotFound || !answered(name, code)) return false;
   bool any = false;
   uint64_t newest = last_us;
   for (const nvml::Sample& sample : ring_) {

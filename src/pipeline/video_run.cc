@@ -106,7 +106,8 @@ class VideoRun {
   // The queues before and behind the preprocessing fill up while the network is the slowest stage; behind it, a batch a
   // session waits at most, and one lies in each stage.
   int pictures_in_flight() const {
-    const int64_t batches = 2 * static_cast<int64_t>(options_.queue_capacity) + 2 * options_.load.sessions + 6;
+    const int64_t batches =
+        2 * static_cast<int64_t>(options_.queue_capacity) + 2 * static_cast<int64_t>(options_.load.sessions) + 6;
     return static_cast<int>(std::min<int64_t>(batches * options_.load.batch, 4096));
   }
 

@@ -165,9 +165,8 @@ class Engine {
   virtual Result<std::unique_ptr<Network>> load(const ModelSource& source, const LoadOptions& options) = 0;
   // Errors: kUnsupported (an engine that only infers, a network without a loss, a device that is not there or whose
   // memory is full), kUsage, kEngine.
-  virtual Result<std::unique_ptr<Trainer>> train(std::shared_ptr<const models::Graph> graph,
-                                                 const TrainOptions& options) {
-    (void)graph, (void)options;
+  virtual Result<std::unique_ptr<Trainer>> train(std::shared_ptr<const models::Graph> /*graph*/,
+                                                 const TrainOptions& /*options*/) {
     return unsupported("engine " + name() + " does not train networks; torch does");
   }
 };
