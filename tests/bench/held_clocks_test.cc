@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "bench/environment_guard.h"
+#include "bench/fake_nvml.h"
 #include "support/test_data.h"
 
 namespace strobe::bench {
@@ -37,9 +38,8 @@ constexpr const char* kPutBack =
 class HeldClocksTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto library =
-        std::filesystem::path(test::binaries_folder()).parent_path() / "lib" / "libstrobe_fake_nvml.so";
-    if (!std::filesystem::exists(library)) GTEST_SKIP() << "the room gpu was not built";
+    const auto library = fake_nvml();
+    if (library.empty()) GTEST_SKIP() << "the room gpu was not built";
     environment_.set("STROBE_NVML_LIBRARY", library.string());
     environment_.set("FAKE_NVML_CALLS", calls_file().string());
   }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "bench/environment_guard.h"
+#include "bench/fake_nvml.h"
 #include "support/test_data.h"
 
 namespace strobe::bench {
@@ -20,9 +21,8 @@ using Clock = std::chrono::steady_clock;
 class MachineWatchTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto library =
-        std::filesystem::path(test::binaries_folder()).parent_path() / "lib" / "libstrobe_fake_nvml.so";
-    if (!std::filesystem::exists(library)) GTEST_SKIP() << "the room gpu was not built";
+    const auto library = fake_nvml();
+    if (library.empty()) GTEST_SKIP() << "the room gpu was not built";
     environment_.set("STROBE_NVML_LIBRARY", library.string());
   }
   // What a watch over 0.7 s has seen, and for how long it watched at most.
